@@ -33,7 +33,6 @@ if (!helped(HELP))
       config,
       keyRing: parseKeyRing(webhookKeys),
       write: (text) => process.stdout.write(text),
-      redraws: process.stdout.isTTY,
       startServices: async ({ databaseUrl, tls }) => {
         logger.info(describeConfig(config), 'start: settings');
         warnOfOldNode(logger, process.versions.node);

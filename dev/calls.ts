@@ -2,7 +2,7 @@ import { request as plainRequest, type IncomingMessage } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { json } from 'node:stream/consumers';
 
-export interface JsonCall {
+interface JsonCall {
   readonly url: string;
   /** Bearer key; none is sent without it. */
   readonly key?: string;

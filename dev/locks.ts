@@ -5,7 +5,7 @@ import { StackFailure, stoppedWhileStarting } from './failure';
 import { isRunning, processStatus } from './processes';
 
 /** Who holds a claim file. The system uses a pid again; pid and start time together name one process. */
-export interface Holder {
+interface Holder {
   readonly pid: number;
   readonly startedAt: string;
 }
@@ -15,7 +15,7 @@ export interface Holder {
  * over. Removing the file gives it up.
  * @returns undefined when the file is ours, else who holds it.
  */
-export async function claimFile<Facts extends object>(
+async function claimFile<Facts extends object>(
   file: string,
   facts: Facts,
 ): Promise<(Holder & Facts) | undefined> {
@@ -41,7 +41,7 @@ export async function claimFile<Facts extends object>(
 }
 
 /** Changes the facts in a file that this process holds. */
-export async function restateClaim(file: string, facts: object): Promise<void> {
+async function restateClaim(file: string, facts: object): Promise<void> {
   await writeFile(draftOf(file), await describe(facts));
   await rename(draftOf(file), file);
 }
@@ -109,7 +109,7 @@ export async function inTurn<T>(
   }
 }
 
-export interface InstanceLock {
+interface InstanceLock {
   /** A start that comes now waits for our end and does not give up. */
   markStopping(): Promise<void>;
   release(): Promise<void>;

@@ -19,7 +19,6 @@ export const stackPorts = (temporal: number) => ({
   shop: temporal + 1211,
   receiver: temporal + 1212,
 });
-export type StackPorts = ReturnType<typeof stackPorts>;
 
 /** A loopback port that nothing listens on at this moment. */
 export async function freePort(): Promise<number> {

@@ -29,7 +29,7 @@ export interface RunningServer {
   kill(): void;
 }
 
-export interface Launch {
+interface Launch {
   readonly kind: ServerKind;
   /** Starts the program, which writes to this open file. */
   readonly spawn: (log: number) => ChildProcess;
@@ -37,7 +37,7 @@ export interface Launch {
   /** Whether the server answers. @throws StackFailure when it never will. */
   readonly answers: () => Promise<boolean>;
   readonly timeoutMs: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Called once when the start takes longer than three seconds. */
   readonly onSlow?: () => void;
 }

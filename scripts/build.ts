@@ -17,10 +17,7 @@ async function main(): Promise<void> {
   execFileSync(
     process.execPath,
     [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', dist],
-    {
-      cwd: root,
-      stdio: 'inherit',
-    },
+    { cwd: root, stdio: 'inherit' },
   );
   // What is read from files beside the code.
   for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook'])

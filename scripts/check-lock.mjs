@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const file = process.argv[2] ?? fileURLToPath(new URL('../package-lock.json', import.meta.url));
+const file = fileURLToPath(new URL('../package-lock.json', import.meta.url));
 const { packages } = JSON.parse(readFileSync(file, 'utf8'));
 /** Our own folders, which npm links. */
 const own = new Set(['', ...Object.values(packages).flatMap(({ link, resolved }) => (link ? resolved : []))]);

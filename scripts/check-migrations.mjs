@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const folder = process.argv[2] ?? fileURLToPath(new URL('../db/migrations', import.meta.url));
+const folder = fileURLToPath(new URL('../db/migrations', import.meta.url));
 const REASON = /^-- contract: \S/m;
 const DESTRUCTIVE = [
   [/\bdrop\s+(table|column|view|type|schema|function|trigger)\b/i, 'drops what may be in use'],

@@ -44,7 +44,7 @@ async function runningStack(dataDir: string): Promise<StackInfo> {
   return info;
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   /** Of the running stack. */
   readonly dataDir: string;
   readonly write: (text: string) => void;
@@ -57,15 +57,12 @@ export interface DemoOptions {
  * @throws NoStack when none runs there.
  */
 export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<DemoOutcome> {
-  const info = await runningStack(dataDir);
-  const ca = await readFile(info.caFile, 'utf8');
-  const issued = await issueServiceKeys(info);
-  const surroundings = { info, ca, serviceKeys: issued.keys, lenderNames: issued.lenderNames };
+  const surroundings = await surroundingsOf(dataDir);
+  const { info, endpointUrl } = surroundings;
   try {
     write(`A checkout asks for a quote of £1,000.00 with a deposit of £100.00.\n`);
     const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
     write(`  ${quote.quoteId}\n  summary  ${quote.summary}\n  link     ${quote.linkOf('lender_a')}\n`);
-    const { endpointUrl } = issued;
     const elsewhere = endpointUrl?.startsWith(`${info.receiverUrl}/`) !== true;
     const results = [];
     for (const [at, story] of STORIES.entries()) {
@@ -84,7 +81,7 @@ export async function runDemo({ dataDir, write, now }: DemoOptions): Promise<Dem
     if (info.temporalUiUrl !== null) write(`How each was delivered: ${info.temporalUiUrl}\n`);
     return outcome;
   } finally {
-    await issued.close();
+    await surroundings.close();
   }
 }
 
@@ -97,10 +94,7 @@ export async function moveApplication({
   dataDir,
   now,
 }: Omit<DemoOptions, 'write'>): Promise<{ applicationId: string; events: number }> {
-  const info = await runningStack(dataDir);
-  const ca = await readFile(info.caFile, 'utf8');
-  const issued = await issueServiceKeys(info);
-  const surroundings = { info, ca, serviceKeys: issued.keys, lenderNames: issued.lenderNames };
+  const surroundings = await surroundingsOf(dataDir);
   try {
     const quote = await takeQuote(surroundings, `DEMO-${now().toString(36)}`);
     const link = quote.linkOf(SHORT_STORY.lender);
@@ -108,7 +102,7 @@ export async function moveApplication({
     await walk(surroundings, applicationId, SHORT_STORY);
     return { applicationId, events: SHORT_STORY.statuses.length + 1 };
   } finally {
-    await issued.close();
+    await surroundings.close();
   }
 }
 
@@ -147,8 +141,11 @@ async function showReceived(
   return inOrder && received.every(({ verified }) => verified);
 }
 
-/** Keys for an hour, revoked at the end: what the embedded stack keeps are the partner's keys. Also where the partner's events go. */
-async function issueServiceKeys({ databaseUrl, partnerId }: StackInfo) {
+/** The running stack, with service keys that last an hour and are revoked at the end, and where the partner's events go. */
+async function surroundingsOf(dataDir: string) {
+  const info = await runningStack(dataDir);
+  const { databaseUrl, partnerId } = info;
+  const ca = await readFile(info.caFile, 'utf8');
   const database = connectDatabase({
     url: databaseUrl,
     poolSize: 1,
@@ -168,9 +165,11 @@ async function issueServiceKeys({ databaseUrl, partnerId }: StackInfo) {
   const issued = { lender_a: await issue('lender_a'), lender_b: await issue('lender_b') };
   const endpoint = await findEndpoint(db, partnerId, 'sandbox');
   return {
+    info,
+    ca,
     endpointUrl: endpoint?.url ?? null,
     lenderNames: new Map((await listLenders(db)).map(({ lender, name }) => [lender, name])),
-    keys: { lender_a: issued.lender_a.key, lender_b: issued.lender_b.key },
+    serviceKeys: { lender_a: issued.lender_a.key, lender_b: issued.lender_b.key },
     async close() {
       await db.transaction(async (tx) => {
         for (const { keyId: subject } of [issued.lender_a.summary, issued.lender_b.summary]) {

@@ -78,7 +78,7 @@ export interface DemoQuote {
 }
 
 /** A delivery of a status, as the receiver got it. */
-export interface StatusDelivery {
+interface StatusDelivery {
   readonly applicationId: string;
   readonly sequence: number;
   readonly eventType: string;

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 import { chooseLauncher, type Launcher } from './account';
 
-export interface PostgresBinaries {
+interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
   /** As in a data directory's PG_VERSION. */
@@ -64,7 +64,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly dataDir: string;
   readonly password: string;
   readonly binaries: PostgresBinaries;

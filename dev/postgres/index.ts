@@ -7,7 +7,7 @@ import { signal, waitForEnd } from '../processes';
 import { launchServer, processesOn, stopLeftoversOf, type RunningServer, type ServerKind } from '../server';
 import { ensureCluster, findPostgresBinaries } from './cluster';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Created when it is missing or empty. Its parent gets the log, `<dir>.log`. */
   readonly dataDir: string;
   /** On 127.0.0.1; nothing else listens, no socket file either (its path may be too long). */

@@ -2,7 +2,7 @@ import { type Behaviour, type Delivery, describeBehaviour } from './deliveries';
 import type { NotificationItem, Story } from './story';
 
 /** Everything that came from outside passes through here. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   const names: Record<string, string> = {
     '&': '&amp;',
     '<': '&lt;',
@@ -13,7 +13,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => names[character] ?? '');
 }
 
-export interface PageContent {
+interface PageContent {
   readonly behaviour: Behaviour;
   readonly deliveries: readonly Delivery[];
   /** What the API says of the newest notifications, or why it says nothing; null without a partner's key. */
@@ -51,7 +51,7 @@ ${log === null ? '' : logSection(log, told)}
 <h2 id="deliveries-title">What came</h2>
 <div id="deliveries">
 <p><a href="/">Show the newest</a> · <a href="/deliveries">as JSON</a></p>
-${deliveries.length === 0 ? '<p>None yet.</p>' : table(deliveries)}
+${deliveries.length === 0 ? '<p>None yet.</p>' : table(`The last ${deliveries.length}, newest first`, ['Received', 'Event', 'Signature', 'Answer', 'Content'], deliveries.map(deliveryCells))}
 </div>
 </section>
 </main>
@@ -76,26 +76,27 @@ function logSection(log: readonly NotificationItem[] | string, told: string): st
 <p>The newest 25, as <code>GET /v1/notifications</code> has them.</p>
 <p role="status">${escapeHtml(told)}</p>
 <div id="log">
-${typeof log === 'string' ? `<p>${escapeHtml(log)}</p>` : log.length === 0 ? '<p>None yet.</p>' : logTable(log)}
+${typeof log === 'string' ? `<p>${escapeHtml(log)}</p>` : log.length === 0 ? '<p>None yet.</p>' : table('Notifications, newest first', ['Created', 'Event', 'Status', 'Last attempt', 'Next', 'Order'], log.map(logCells))}
 </div>
 </section>`;
 }
 
-function logTable(log: readonly NotificationItem[]): string {
+function table(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const row = (cells: readonly string[]) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
   return `<table class="list">
-<caption>Notifications, newest first</caption>
-<thead><tr><th scope="col">Created</th><th scope="col">Event</th><th scope="col">Status</th><th scope="col">Last attempt</th><th scope="col">Next</th><th scope="col">Order</th></tr></thead>
+<caption>${caption}</caption>
+<thead><tr>${heads.map((head) => `<th scope="col">${head}</th>`).join('')}</tr></thead>
 <tbody>
-${log.map(logRow).join('\n')}
+${rows.map(row).join('\n')}
 </tbody>
 </table>`;
 }
 
-function logRow(item: NotificationItem): string {
+function logCells(item: NotificationItem): string[] {
   const { last_attempt: last, next_attempt_at: next, reason, sequence } = item;
   const answered =
     last && (last.http_status === null ? (last.failure ?? last.outcome) : `answered ${last.http_status}`);
-  const cells = [
+  return [
     `<time>${escapeHtml(item.created_at)}</time>`,
     `${escapeHtml(item.event_type)}${sequence === null ? '' : `, no. ${sequence}`}<br><code>${escapeHtml(item.event_id)}</code>`,
     `${escapeHtml(item.status)}${reason === null ? '' : `: ${escapeHtml(reason)}`}`,
@@ -106,7 +107,6 @@ function logRow(item: NotificationItem): string {
       ? `<form method="post" action="/resend"><input type="hidden" name="notification_id" value="${escapeHtml(item.notification_id)}"><button aria-label="Send again: ${escapeHtml(item.event_id)}">Send again</button></form>`
       : 'none',
   ];
-  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
 function button(mode: string, label: string, fields = ''): string {
@@ -117,26 +117,15 @@ function number(id: string, name: string, value: number, min: number, max: numbe
   return `<label for="${id}">${name}</label> <input id="${id}" name="${name}" type="number" value="${value}" min="${min}" max="${max}">`;
 }
 
-function table(deliveries: readonly Delivery[]): string {
-  return `<table class="list">
-<caption>The last ${deliveries.length}, newest first</caption>
-<thead><tr><th scope="col">Received</th><th scope="col">Event</th><th scope="col">Signature</th><th scope="col">Answer</th><th scope="col">Content</th></tr></thead>
-<tbody>
-${deliveries.map(row).join('\n')}
-</tbody>
-</table>`;
-}
-
-function row(delivery: Delivery): string {
+function deliveryCells(delivery: Delivery): string[] {
   const headers = Object.entries(delivery.headers).map(([name, value]) => `${name}: ${value}`);
-  const cells = [
+  return [
     `<time>${escapeHtml(delivery.receivedAt)}</time>`,
     `${escapeHtml(delivery.eventType ?? 'unknown')}<br>${escapeHtml(delivery.eventId ?? '')}`,
     delivery.verified ? 'verified' : `<strong>not verified</strong>: ${escapeHtml(delivery.why ?? '')}`,
     delivery.answered === null ? 'no answer' : `answered ${delivery.answered}`,
     `<details><summary>Body and headers</summary><pre>${escapeHtml(pretty(delivery.body))}</pre><hr><pre>${escapeHtml(headers.join('\n'))}</pre></details>`,
   ];
-  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
 function pretty(body: string): string {

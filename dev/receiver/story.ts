@@ -9,20 +9,8 @@ export type { NotificationItem };
 type Recovery = RecoveryBody['data'];
 type Application = PartnerApplicationBody['data'];
 
-/** What a partner asks of the event API, as the guide's chapter "When something was missed" has it. */
-export interface PartnerLog {
-  /** The newest, 25 at most; of one application when its id is given. */
-  list(applicationId?: string): Promise<readonly NotificationItem[]>;
-  resend(notificationId: string): Promise<void>;
-  /** How many of the span are failed, held or expired. */
-  countMissed(since: Date, until: Date): Promise<number>;
-  recover(since: Date, until: Date): Promise<string>;
-  recovery(recoveryId: string): Promise<Recovery>;
-  application(applicationId: string): Promise<Application>;
-}
-
 /** Every method throws with the API's code and message when it is refused, and Unreachable. */
-export function openPartnerLog(settings: PartnerSettings): PartnerLog {
+export function openPartnerLog(settings: PartnerSettings) {
   const get = <T>(path: string) => dataOf<T>(askPartnerApi(settings, 'GET', path));
   const post = <T>(path: string, body?: unknown) => dataOf<T>(askPartnerApi(settings, 'POST', path, body));
   const recover = <T>(since: Date, until: Date, dryRun: boolean) =>
@@ -32,24 +20,25 @@ export function openPartnerLog(settings: PartnerSettings): PartnerLog {
       dry_run: dryRun,
     });
   return {
-    async list(applicationId) {
+    async list(applicationId?: string): Promise<readonly NotificationItem[]> {
       const filter = applicationId === undefined ? '' : `?credit_application_id=${applicationId}`;
       return (await get<{ notifications: NotificationItem[] }>(`/v1/notifications${filter}`)).notifications;
     },
-    async resend(notificationId) {
+    async resend(notificationId: string): Promise<void> {
       await post(`/v1/notifications/${encodeURIComponent(notificationId)}/resend`);
     },
-    countMissed: async (since, until) => (await recover<{ matched: number }>(since, until, true)).matched,
-    recover: async (since, until) =>
+    countMissed: async (since: Date, until: Date) =>
+      (await recover<{ matched: number }>(since, until, true)).matched,
+    recover: async (since: Date, until: Date) =>
       (await recover<{ recovery_id: string }>(since, until, false)).recovery_id,
-    recovery: (recoveryId) => get(`/v1/notifications/recoveries/${recoveryId}`),
-    application: (applicationId) => get(`/v1/credit-applications/${applicationId}`),
+    recovery: (recoveryId: string) => get<Recovery>(`/v1/notifications/recoveries/${recoveryId}`),
+    application: (applicationId: string) => get<Application>(`/v1/credit-applications/${applicationId}`),
   };
 }
 
 /** What the story needs of its surroundings. */
 export interface StoryParts {
-  readonly log: PartnerLog;
+  readonly log: ReturnType<typeof openPartnerLog>;
   /** Opens an application and has its lender tell some events. @returns its id and how many events that makes. */
   readonly moveApplication: () => Promise<{ readonly applicationId: string; readonly events: number }>;
   readonly behave: (behaviour: Behaviour) => void;

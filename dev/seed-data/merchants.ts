@@ -22,7 +22,7 @@ const shop = (
   products: own,
 });
 
-/** Merchants of every kind, the one to try first in front. */
+/** Merchants that show what the test merchants (domain/test-merchants.ts) do not, the one to try first in front. */
 export function seedMerchants(demoPartner: string, otherPartner: string): SeedMerchant[] {
   return [
     shop(
@@ -47,13 +47,6 @@ export function seedMerchants(demoPartner: string, otherPartner: string): SeedMe
       { trading_name: 'Peak Cycles' },
       [products.MONTHLY_RATE_24, products.NOMINAL_RATE_36, products.PERSONAL_36_FLOOR],
     ),
-    shop('M100003', 'not authorised: plain headline, no products, notice MERCHANT_FCA_NOT_AUTHORISED', {
-      trading_name: 'Corner Sofas',
-      fca_authorised: false,
-    }),
-    shop('M100004', 'nothing fits: loans of 10.00 to 50.00 only', { trading_name: 'Pocket Gifts' }, [
-      products.SMALL_LOAN_3,
-    ]),
     shop('M100005', 'deposit raised: merchant floor of 10 % of the price and at least 50.00', {
       trading_name: 'Lakeside Kitchens',
       deposit_floor: { percent: '10', amount: '50.00' },
@@ -74,8 +67,6 @@ export function seedMerchants(demoPartner: string, otherPartner: string): SeedMe
         products.INTEREST_FREE_6,
       ],
     ),
-    shop('M100008', 'incomplete set-up: trading_name is missing', { trading_name: null }),
-    shop('M100009', 'incomplete set-up: products are missing', { trading_name: 'Fresh Start Bathrooms' }, []),
     shop('M100010', 'summary only: the summary without the product list', {
       trading_name: 'Skyline Windows',
       show_products: false,

@@ -127,11 +127,3 @@ export const WITH_DEPOSIT_24: SeedProduct = {
   maximum_deposit: { percent: '50' },
   first_payment_type: 'deposit',
 };
-
-/** Too small for the usual basket. */
-export const SMALL_LOAN_3: SeedProduct = {
-  ...interestFree(3),
-  credit_product: 'Small basket 3 months',
-  minimum_loan_amount: '10.00',
-  maximum_loan_amount: '50.00',
-};

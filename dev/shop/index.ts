@@ -8,7 +8,7 @@ import { askPartnerApi, type PartnerSettings } from '../calls';
 import { isFromElsewhere, parseJson, readBody, servePages, type PageServer } from '../pages';
 import type { Delivery } from '../receiver';
 
-export interface ShopOptions {
+interface ShopOptions {
   /** On 127.0.0.1; 0 takes a free one. */
   readonly port: number;
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };

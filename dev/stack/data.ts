@@ -81,11 +81,11 @@ export async function ensureCertificates(directory: string, now: Date): Promise<
 const DATABASE = 'quotes';
 
 /** Who logs in: the owner of the schema, and each process. */
-export const LOGINS = [DATABASE, ...PROCESSES.map(roleOf)] as const;
-export type Login = (typeof LOGINS)[number];
+const LOGINS = [DATABASE, ...PROCESSES.map(roleOf)] as const;
+type Login = (typeof LOGINS)[number];
 
 /** The same database for the migration and for each process. */
-export type DatabaseUrls = Readonly<Record<'migrate' | Process, string>>;
+type DatabaseUrls = Readonly<Record<'migrate' | Process, string>>;
 
 /** One login for everything, as DATABASE_URL gives it. */
 export const oneLogin = (url: string): DatabaseUrls => ({ migrate: url, api: url, worker: url, ops: url });

@@ -56,10 +56,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
   const steps = given === undefined ? 9 : 8;
-  const progress = createProgress((text) => options.write(text), steps, options.redraws);
+  const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
-  const note = (text: string, moving?: boolean) => progress.note(text, moving);
+  const note = (text: string) => progress.note(text);
   let server: RunningPostgres | undefined;
   let temporal: StackTemporal | undefined;
   let up = false;

@@ -1,66 +1,34 @@
 import type { StackInfo } from './types';
 
-/** Enough to see that something moves, in a log that keeps every line. */
-const FIGURE_LINE_MS = 15_000;
-
-/** Where no line can be drawn again: of what moves (`42 packages compiled`), one line now and then; all the rest. */
-export function nowAndThen(say: (text: string) => void): (text: string, moving?: boolean) => void {
-  let saidAt = performance.now();
-  return (text, moving = false) => {
-    if (moving && performance.now() - saidAt < FIGURE_LINE_MS) return;
-    saidAt = performance.now();
-    say(text);
-  };
-}
-
-const CLEAR_LINE = '\r\u001B[K';
-
-/**
- * Numbered steps: `[1/5] Postgres ... 1.2 s`, and in between what takes long.
- * @param redraws whether the output is a terminal, on which a line can be drawn again.
- */
-export function createProgress(write: (text: string) => void, steps: number, redraws = false) {
+/** Numbered steps, `[1/5] Postgres ... 1.2 s`, and between them lines about what takes long. */
+export function createProgress(write: (text: string) => void, steps: number) {
   let number = 0;
-  let open: 'nothing' | 'step' | 'figure' = 'nothing';
-  const closeLine = () => {
-    if (open === 'step') write('\n');
-    if (open === 'figure') write(CLEAR_LINE);
-    open = 'nothing';
+  let onStepLine = false;
+  const endLine = () => {
+    if (onStepLine) write('\n');
+    onStepLine = false;
   };
-  const line = (text: string) => {
-    closeLine();
-    write(`      ${text}\n`);
-  };
-  const figure = (text: string) => {
-    if (open === 'step') closeLine();
-    write(`${CLEAR_LINE}      ${text}`);
-    open = 'figure';
-  };
-  const lines = nowAndThen(line);
   return {
     async step<T>(name: string, task: () => Promise<T>): Promise<T> {
       number += 1;
       const startedAt = performance.now();
       const label = `[${number}/${steps}] ${name}`;
       write(`${label} ...`);
-      open = 'step';
+      onStepLine = true;
       try {
         const result = await task();
-        const took = `${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`;
-        const sameLine = open === 'step';
-        if (!sameLine) closeLine();
-        write(sameLine ? ` ${took}` : `${label}: ${took}`);
-        open = 'nothing';
+        const took = `${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+        write(onStepLine ? ` ${took}\n` : `${label}: ${took}\n`);
+        onStepLine = false;
         return result;
       } catch (error) {
-        closeLine();
+        endLine();
         throw error;
       }
     },
-    /** @param moving whether it replaces the last one that moved, like `42 packages compiled`. */
-    note(text: string, moving = false): void {
-      if (moving && redraws) figure(text);
-      else lines(text, moving);
+    note(text: string): void {
+      endLine();
+      write(`      ${text}\n`);
     },
   };
 }

@@ -17,7 +17,7 @@ const RESTART_MS = 2_000;
 
 interface Tell {
   /** A line about the step under way. */
-  readonly note: (text: string, moving?: boolean) => void;
+  readonly note: (text: string) => void;
   /** A line at any other time. */
   readonly announce: (text: string) => void;
   readonly signal: AbortSignal | undefined;

@@ -46,8 +46,6 @@ export interface StackOptions {
   startWorker(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
-  /** Whether that is a terminal, on which a line can be drawn again. */
-  readonly redraws: boolean;
   /** Gives up starting; what has been started is stopped. */
   readonly signal: AbortSignal;
   /** Ends the processes at once, whatever is under way; the next start recovers. */

@@ -9,15 +9,10 @@ export const DATABASES = { history: 'temporal', visibility: 'temporal_visibility
 /** gRPC and membership of each service. */
 export const SERVICES = ['frontend', 'history', 'matching', 'worker'] as const;
 
-/** By names of Temporal's dynamic configuration. */
-export type DynamicConfig = Readonly<Record<string, boolean | number>>;
-
-export interface ServerConfig {
+interface ServerConfig {
   readonly postgresUrl: string;
   /** Two for each of {@link SERVICES}; the first is where clients go. */
   readonly ports: readonly number[];
-  /** In addition to {@link DEPLOYED_CONFIG}. */
-  readonly dynamicConfig?: DynamicConfig | undefined;
 }
 
 /**
@@ -37,10 +32,7 @@ export const DEPLOYED_CONFIG = {
 export async function writeServerConfig(folder: string, config: ServerConfig): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const dynamicFile = join(folder, 'dynamic.yaml');
-  const rules = Object.entries({ ...DEPLOYED_CONFIG, ...config.dynamicConfig }).map(([name, value]) => [
-    name,
-    [{ value }],
-  ]);
+  const rules = Object.entries(DEPLOYED_CONFIG).map(([name, value]) => [name, [{ value }]]);
   // JSON is YAML.
   await writeFile(dynamicFile, JSON.stringify(Object.fromEntries(rules)));
   const text = JSON.stringify(serverConfig(config, dynamicFile), null, 2);
@@ -117,21 +109,15 @@ const KEPT_INDEXES = [
   'by_keyword_05',
 ];
 
-export interface SchemaOptions {
+interface SchemaOptions {
   /** Superuser, any database of the server. */
   readonly postgresUrl: string;
   readonly sqlTool: string;
   readonly onProgress: (message: string) => void;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** Brings both databases to the schema of the server's version; what is there already stays. */
-export async function ensureSchema({
-  postgresUrl,
-  sqlTool,
-  onProgress,
-  signal,
-}: SchemaOptions): Promise<void> {
+export async function ensureSchema({ postgresUrl, sqlTool, onProgress }: SchemaOptions): Promise<void> {
   const { hostname, port, username, password } = new URL(postgresUrl);
   const env = {
     SQL_PLUGIN: 'postgres12_pgx',
@@ -147,7 +133,7 @@ export async function ensureSchema({
       [DATABASES.visibility, 'visibility'],
     ] as const) {
       const tool = async (...args: string[]) =>
-        runProgram(sqlTool, ['--db', name, ...args], { env, timeoutMs: 120_000, signal });
+        runProgram(sqlTool, ['--db', name, ...args], { env, timeoutMs: 120_000 });
       const [there] = await sql`select 1 from pg_database where datname = ${name}`;
       if (!there) {
         onProgress(`creating the database ${name}`);

@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure, stoppedWhileStarting } from '../failure';
+import { StackFailure } from '../failure';
 import { inTurn } from '../locks';
 import { goInstall, openToolsFolder, runProgram } from '../temporal/tools';
 
@@ -10,7 +10,7 @@ export const SERVER_VERSION = '1.32.2';
 const MODULE = 'go.temporal.io/server';
 const DRAFT = 'new-server-';
 
-export interface ServerExecutables {
+interface ServerExecutables {
   /** All services in one program. */
   readonly server: string;
   /** temporal-sql-tool: creates databases and their schema, which it carries. */
@@ -18,26 +18,20 @@ export interface ServerExecutables {
 }
 
 export interface Obtaining {
-  /** Where what was built is kept; by default the user's cache folder. */
-  readonly toolsDir?: string | undefined;
   readonly onProgress: (message: string) => void;
-  readonly signal?: AbortSignal | undefined;
-  /** Default {@link SERVER_VERSION}. */
-  readonly version?: string;
 }
 
 /**
  * Finds Temporal's server and its schema tool: as kept from an earlier start, else built with Go.
  * @throws StackFailure when they cannot be built.
  */
-export async function findTemporalServer(options: Obtaining): Promise<ServerExecutables> {
-  const { onProgress, signal, version = SERVER_VERSION } = options;
-  const tools = await openToolsFolder(options.toolsDir);
-  const folder = join(tools.path, `temporal-server-${version}-${process.platform}-${process.arch}`);
+export async function findTemporalServer({ onProgress }: Obtaining): Promise<ServerExecutables> {
+  const tools = await openToolsFolder();
+  const folder = join(tools.path, `temporal-server-${SERVER_VERSION}-${process.platform}-${process.arch}`);
   const executables = { server: join(folder, 'server'), sqlTool: join(folder, 'sql') };
   if (await work(executables)) return executables;
   const what = "which gets Temporal's server";
-  return inTurn(`${folder}.lock`, { what, onProgress, signal }, async () => {
+  return inTurn(`${folder}.lock`, { what, onProgress }, async () => {
     if (await work(executables)) return executables;
     // What a killed build left: the lock is ours.
     for (const name of await readdir(tools.path))
@@ -45,18 +39,16 @@ export async function findTemporalServer(options: Obtaining): Promise<ServerExec
     const draft = await mkdtemp(join(tools.path, DRAFT));
     try {
       await goInstall({
-        packages: ['cmd/server', 'cmd/tools/sql'].map((path) => `${MODULE}/${path}@v${version}`),
-        what: `Temporal's server ${version} with Go: about 2 minutes on two idle cores`,
+        packages: ['cmd/server', 'cmd/tools/sql'].map((path) => `${MODULE}/${path}@v${SERVER_VERSION}`),
+        what: `Temporal's server ${SERVER_VERSION} with Go: about 2 minutes on two idle cores`,
         folder: draft,
         tools,
         onProgress,
-        signal,
       });
       await rm(folder, { recursive: true, force: true });
       await rename(draft, folder);
       return executables;
     } catch (error) {
-      if (signal?.aborted) throw stoppedWhileStarting();
       throw new StackFailure(
         `Temporal's server cannot be built here: ${(error as Error).message}\nIt needs Go and its module proxy.`,
       );

@@ -12,7 +12,7 @@ import { findTemporalServer, type Obtaining } from './executables';
 
 export { DATABASES } from './config';
 
-export interface TemporalPostgresOptions extends Obtaining {
+interface TemporalPostgresOptions extends Obtaining {
   /** Gets the database, the configuration and the log. Created when it is missing. */
   readonly directory: string;
   /** Of its Postgres; must stay the same for a directory. */
@@ -58,7 +58,7 @@ const START_TIMEOUT_MS = 60_000;
 export async function startTemporalPostgres(
   options: TemporalPostgresOptions,
 ): Promise<RunningTemporalPostgres> {
-  const { namespace, password, onProgress, signal } = options;
+  const { namespace, password, onProgress } = options;
   const directory = resolve(options.directory);
   const folder = join(directory, 'server');
   await mkdir(directory, { recursive: true });
@@ -70,13 +70,12 @@ export async function startTemporalPostgres(
     password,
     settings: { shared_buffers: '256MB', max_wal_size: '4GB', ...options.postgresSettings },
     onProgress,
-    ...(signal && { signal }),
   });
   try {
     const { url } = postgres;
-    await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress, signal });
+    await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress });
     await dropUnusedIndexes(url);
-    const server = await startServer(executables.server, folder, url, signal);
+    const server = await startServer(executables.server, folder, url);
     try {
       await prepareNamespace(server.address, namespace);
     } catch (error) {
@@ -106,12 +105,7 @@ async function prepareNamespace(address: string, namespace: string): Promise<voi
 /** Fewer collections: the server's live memory is small next to what it throws away. */
 const GOGC = '400';
 
-async function startServer(
-  executable: string,
-  folder: string,
-  postgresUrl: string,
-  signal: AbortSignal | undefined,
-) {
+async function startServer(executable: string, folder: string, postgresUrl: string) {
   // It stores its ports as signed 16-bit numbers.
   const ports = await freeLowPorts(2 * SERVICES.length);
   const args = await writeServerConfig(folder, { postgresUrl, ports });
@@ -125,7 +119,6 @@ async function startServer(
     logFile: `${folder}.log`,
     answers: () => answersAt(address, SYSTEM_NAMESPACE),
     timeoutMs: START_TIMEOUT_MS,
-    signal,
   });
   return { ...server, address };
 }

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+import { EnvHttpProxyAgent, fetch } from 'undici';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 import { inTurn } from '../locks';
 import { goInstall, openToolsFolder, runProgram, type ToolsFolder } from './tools';
@@ -12,10 +12,9 @@ const PACKAGE = `github.com/temporalio/cli/cmd/temporal@v${BUILT_CLI_VERSION}`;
 /** For the first bytes; a machine without internet is found out within it. */
 const CONNECT_LIMIT_MS = 10_000;
 const DOWNLOAD_LIMIT_MS = 300_000;
-const MB = 1_000_000;
 const DRAFT = 'new-';
 
-export interface ExecutableOptions {
+interface ExecutableOptions {
   /** Where what was built or downloaded is kept; by default the user's cache folder. */
   readonly toolsDir?: string | undefined;
   readonly onProgress?: (message: string) => void;
@@ -129,8 +128,7 @@ function explain(error: unknown): string {
 interface Obtaining {
   /** Empty, ours alone. `temporal` appears in it. */
   readonly folder: string;
-  /** `moving`: replaces the last one that moved. */
-  readonly onProgress: (message: string, moving?: boolean) => void;
+  readonly onProgress: (message: string) => void;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -153,7 +151,7 @@ async function downloadCli(site: string, obtaining: Obtaining): Promise<void> {
   obtaining.onProgress("downloading Temporal's newest dev server");
   const { folder, signal } = obtaining;
   await runProgram('tar', ['-xzf', '-', '-C', folder, 'temporal'], {
-    input: counted(answer, obtaining.onProgress),
+    input: Readable.fromWeb(answer.body),
     timeoutMs: DOWNLOAD_LIMIT_MS,
     signal,
   });
@@ -171,25 +169,5 @@ function proxyOfEnvironment(): EnvHttpProxyAgent {
 /** Builds the CLI, web page included, with the Go on this machine. @throws when there is no Go, or it fails. */
 async function buildCli(obtaining: Obtaining, tools: ToolsFolder): Promise<void> {
   const what = `Temporal ${BUILT_CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
-  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools, packageCount: 1_300 });
-}
-
-/** The body of an answer; while it is read, a moving figure says how much has come. */
-function counted(
-  answer: Pick<Response, 'body' | 'headers'>,
-  onProgress: (message: string, moving?: boolean) => void,
-): Readable {
-  if (!answer.body) return Readable.from([]);
-  const length = Number(answer.headers.get('content-length'));
-  const total = length > 0 ? ` of ${Math.ceil(length / MB)}` : '';
-  let bytes = 0;
-  let told = 0;
-  return Readable.fromWeb(answer.body).map((chunk: Uint8Array) => {
-    bytes += chunk.length;
-    if (bytes - told >= MB || bytes === length) {
-      told = bytes;
-      onProgress(`${Math.floor(bytes / MB)}${total} MB`, true);
-    }
-    return chunk;
-  });
+  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools });
 }

@@ -10,7 +10,7 @@ import { runProgram } from './tools';
 
 export { findTemporal } from './executable';
 
-export interface TemporalOptions {
+interface TemporalOptions {
   /** As findTemporal gives it. */
   readonly executable: string;
   /** Created when it is missing. Its parent gets the log, `<dir>.log`. */

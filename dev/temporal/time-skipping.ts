@@ -9,8 +9,7 @@ const MAIN_CLASS = 'io.temporal.testserver.TestServer';
 const COPY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
 const MAVEN_LIMIT_MS = 600_000;
 
-export interface TimeSkippingOptions {
-  readonly toolsDir?: string | undefined;
+interface TimeSkippingOptions {
   /** Gets the script that starts it, and stands on its command line: a watchdog on the folder finds it. */
   readonly directory: string;
   readonly onProgress: (message: string) => void;
@@ -28,7 +27,7 @@ export async function findTimeSkippingServer(options: TimeSkippingOptions): Prom
       'The time-skipping tests need Java 11 or later (apt-get install default-jre-headless maven).',
     );
   });
-  const { path } = await openToolsFolder(options.toolsDir);
+  const { path } = await openToolsFolder();
   const libraries = join(path, `temporal-test-server-${VERSION}`);
   if (!(await isFolder(libraries))) await fetchLibraries(path, libraries, options.onProgress);
   const script = join(options.directory, 'temporal-test-server');

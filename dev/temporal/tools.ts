@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { access, constants, lstat, mkdir, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 
@@ -69,7 +68,7 @@ async function belongsTo(path: string, user: number): Promise<boolean> {
   return found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly cwd?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -77,8 +76,6 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Fed to its standard input. */
   readonly input?: Readable;
-  /** Told each line of its standard error as it comes. */
-  readonly onLine?: (line: string) => void;
 }
 
 /**
@@ -99,7 +96,6 @@ export async function runProgram(
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-4_000)));
-    if (options.onLine) createInterface({ input: child.stderr }).on('line', options.onLine);
     let why: Error | undefined;
     const end = (reason: Error) => {
       why ??= reason;
@@ -144,9 +140,10 @@ function tail(text: string): string {
 
 /** 2 to 5 minutes on two idle cores, everything fetched anew; 9 were seen on busy ones. */
 const BUILD_LIMIT_MS = 1_200_000;
-const FIGURE_MS = 1_000;
+/** Between two lines that say that it is still under way. */
+const LINE_MS = 15_000;
 
-export interface GoInstall {
+interface GoInstall {
   /** `path@version`, all of one module. */
   readonly packages: readonly string[];
   /** What is built, and how long that takes, for people. */
@@ -154,11 +151,8 @@ export interface GoInstall {
   /** Gets the programs. */
   readonly folder: string;
   readonly tools: ToolsFolder;
-  /** `moving`: replaces the last one that moved. */
-  readonly onProgress: (message: string, moving?: boolean) => void;
-  /** About how many packages are compiled where nothing is cached. */
-  readonly packageCount?: number;
-  readonly signal: AbortSignal | undefined;
+  readonly onProgress: (message: string) => void;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -172,21 +166,13 @@ export async function goInstall({
   folder,
   tools,
   onProgress,
-  packageCount,
   signal,
 }: GoInstall): Promise<void> {
   const go = await findGo();
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1_000);
   onProgress(`building ${what}, this once`);
-  const counts = { fetched: 0, compiled: 0 };
-  const onLine = (line: string) => (counts[line.startsWith('go: ') ? 'fetched' : 'compiled'] += 1);
-  const total = packageCount === undefined ? '' : ` of about ${packageCount}`;
-  const figure = () =>
-    counts.compiled === 0
-      ? `${counts.fetched || 'no'} modules fetched yet, ${seconds()} s`
-      : `${counts.compiled}${total} packages compiled, ${seconds()} s`;
-  const ticker = setInterval(() => onProgress(figure(), true), FIGURE_MS);
+  const ticker = setInterval(() => onProgress(`still building, ${seconds()} s`), LINE_MS);
   // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
   const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`, ...(await toolchain(go))];
   const goFolder = join(tools.path, 'go');
@@ -201,9 +187,9 @@ export async function goInstall({
     environment.push('GOFLAGS=-modcacherw');
   }
   try {
-    const install = [go, 'install', '-v', '-trimpath', '-ldflags=-s -w', ...packages];
+    const install = [go, 'install', '-trimpath', '-ldflags=-s -w', ...packages];
     const limits = { cwd: folder, timeoutMs: BUILD_LIMIT_MS, signal };
-    await runProgram('env', [...environment, ...install], { ...limits, onLine });
+    await runProgram('env', [...environment, ...install], limits);
   } finally {
     clearInterval(ticker);
     // 3 GB that nobody needs again.

@@ -54,7 +54,7 @@ const OWNERS = {
 } as const;
 type Folder = keyof typeof OWNERS;
 
-export interface Certificates {
+interface Certificates {
   readonly authority: string;
   /** Of a machine, for its address, as server and as client. */
   readonly machine: IssuedCertificate;

@@ -98,7 +98,7 @@ export async function openMachine({ name, directory, units, mounts }: MachineOpt
     return withChildren(tops);
   }
   async function end(find: () => Promise<number[]>): Promise<void> {
-    // Stopped, nobody starts another process meanwhile; and those that were started until then are found.
+    // A stopped process starts no other. The second search finds those that were started before the stop.
     for (const pid of await find()) signal(pid, 'SIGSTOP');
     const pids = await find();
     for (const pid of pids) signal(pid, 'SIGKILL');

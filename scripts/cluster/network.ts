@@ -16,7 +16,7 @@ const SYSCTL = join(__dirname, '../../deploy/cluster/sysctl.conf');
 
 /** Must run in a network and a mount namespace of its own. Each machine gets a network namespace, and a cable to one switch. */
 export function openNetwork(): void {
-  // `ip netns` keeps its handles there.
+  // `ip netns` keeps its namespaces in /run.
   sh('mount -t tmpfs tmpfs /run && ip link set lo up');
   sh(`ip addr add ${PARTNER_ADDRESS}/32 dev lo`);
   sh(`ip link add switch type bridge && ip addr add ${GATEWAY}/24 dev switch && ip link set switch up`);

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import type { IssuedCertificate } from '../../runtime/certificates/issue';
 import { ADDRESSES, type MachineName } from './network';
 
-export interface Member {
+interface Member {
   readonly name: MachineName;
   readonly role: string;
   readonly state: string;

@@ -75,7 +75,7 @@ export async function prepare({ directory, say, extra }: PrepareOptions): Promis
   const authorityFile = join(directory, 'ca.pem');
   writeFileSync(authorityFile, authority.cert);
   writeFileSync(join(directory, 'resolv.conf'), `nameserver ${PARTNER_ADDRESS}\n`);
-  // Its cache is in somebody's home, which our accounts may not enter.
+  // The cache is in a home folder, which the accounts of the machines may not enter.
   cpSync(server, join(directory, 'temporal-server'));
 
   const secrets = newSecrets();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What deploy/cluster/systemd says of a service, as far as it is followed here. */
-export interface Unit {
+interface Unit {
   readonly user: string;
   readonly environmentFile: string | null;
   readonly argv: readonly string[];
@@ -40,13 +40,8 @@ export function readEnvironment(file: string): Record<string, string> {
   );
 }
 
-interface Account {
-  readonly user: number;
-  readonly group: number;
-}
-
-/** Of a service on this machine. The account `quotes`, which an operator makes for our processes, is that of nobody here. */
-export function accountOf(name: string): Account {
+/** The account of a service on this machine. In place of `quotes`, which an operator creates, `nobody` is used. */
+export function accountOf(name: string): { user: number; group: number } {
   const line = execFileSync('getent', ['passwd', name === 'quotes' ? 'nobody' : name], { encoding: 'utf8' });
   const [, , user, group] = line.split(':');
   return { user: Number(user), group: Number(group) };

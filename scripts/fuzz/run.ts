@@ -111,7 +111,6 @@ async function attack(
 ): Promise<boolean> {
   const ca = join(directory, 'ca.pem');
   writeFileSync(ca, api.ca);
-  const before = await readCounts(api.internalPort, path);
   const startedMs = performance.now();
   const passed = await succeeds(
     schemathesis,
@@ -138,7 +137,7 @@ async function attack(
     },
   );
   const counts = await readCounts(api.internalPort, path);
-  printCounts(path, counts, before, (performance.now() - startedMs) / 1_000);
+  printCounts(path, counts, (performance.now() - startedMs) / 1_000);
   const faults = api
     .output()
     .split('\n')
@@ -156,16 +155,15 @@ main().catch((error: unknown) => {
 });
 
 /** What the API process says of itself on its internal listener. */
-export interface Counts {
+interface Counts {
   /** Answers by status. */
   readonly statuses: ReadonlyMap<string, number>;
   /** How many of them took longer than a second. */
   readonly slow: number;
-  readonly residentBytes: number;
 }
 
 /** Reads the metrics of an API process: what really arrived on a path, and how it was answered. */
-export async function readCounts(internalPort: number, path: string): Promise<Counts> {
+async function readCounts(internalPort: number, path: string): Promise<Counts> {
   const route = `route="${path.replaceAll(/[{}]/g, String.raw`\$&`)}"`;
   const text = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
   const all = (pattern: string) => [...text.matchAll(new RegExp(pattern, 'gm'))];
@@ -176,25 +174,18 @@ export async function readCounts(internalPort: number, path: string): Promise<Co
   let quick = 0;
   for (const [, count] of all(`^${metric}_bucket\\{le="1",${route},status="\\d+"\\} (\\d+)$`))
     quick += Number(count);
-  const resident = Number(all('^process_resident_memory_bytes (\\d+)$')[0]?.[1]);
-  return { statuses, slow: sum(statuses) - quick, residentBytes: resident };
+  return { statuses, slow: sum(statuses) - quick };
 }
 
-export function sum(statuses: ReadonlyMap<string, number>): number {
+function sum(statuses: ReadonlyMap<string, number>): number {
   return [...statuses.values()].reduce((total, count) => total + count, 0);
 }
 
-/** Prints how the requests were answered. */
-export function printCounts(path: string, counts: Counts, before: Counts, seconds: number): void {
-  const { statuses, slow } = counts;
+function printCounts(path: string, { statuses, slow }: Counts, seconds: number): void {
   console.log(`\nfuzz: ${sum(statuses)} requests to ${path} in ${seconds.toFixed(0)} s; answers:`);
   for (const [status, count] of [...statuses].toSorted(([a], [b]) => a.localeCompare(b)))
     console.log(`  ${status}: ${count}`);
-  const mebibytes = (bytes: number) => (bytes / 1024 ** 2).toFixed(0);
   console.log(`fuzz: ${slow} took longer than a second`);
-  console.log(
-    `fuzz: resident memory of the API ${mebibytes(before.residentBytes)} MiB before, ${mebibytes(counts.residentBytes)} MiB after`,
-  );
 }
 
 /**
@@ -202,7 +193,7 @@ export function printCounts(path: string, counts: Counts, before: Counts, second
  * run, which takes a minute.
  * @throws when there is no Python, or PyPI cannot be reached.
  */
-export function pythonPrograms(): string {
+function pythonPrograms(): string {
   const cache = process.env['XDG_CACHE_HOME'] ?? (homedir() === '/' ? tmpdir() : join(homedir(), '.cache'));
   const venv = join(cache, 'pfqs-fuzz', PACKAGES.join('_').replaceAll('==', '-'));
   const programs = join(venv, 'bin');
@@ -225,7 +216,7 @@ export function pythonPrograms(): string {
 }
 
 /** Runs a program in `cwd`, shows what it prints, and waits for its end. @returns whether it ended with 0. */
-export async function succeeds(
+async function succeeds(
   program: string,
   args: readonly string[],
   options: { cwd: string; environment?: Record<string, string> },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
-import { isRunning, signal, waitForEnd } from '../../dev/processes';
+import { isRunning } from '../../dev/processes';
 import { freePort } from '../../dev/ports';
 import { startWatchdog } from '../support/watchdog';
 
@@ -76,30 +76,6 @@ test('runs in a process group of its own and never as root', async () => {
   const [row] = await query(server.url, `select pg_read_file('/proc/self/status') as status`);
   expect(String(row?.['status'])).not.toMatch(/^Uid:\s+0\s/m);
   await server.stop();
-});
-
-test('stops a server that an earlier run left behind and takes its place', async () => {
-  const left = await start();
-  const progress: string[] = [];
-  const next = await startPostgres({
-    dataDir,
-    port,
-    password: `p@ss/wörd '"`,
-    onProgress: (text) => progress.push(text),
-  });
-  expect(await isRunning(left.pid)).toBe(false);
-  expect(progress).toEqual([expect.stringContaining(String(left.pid))]);
-  await next.stop();
-});
-
-test('recovers after kill -9 of the server', async () => {
-  const server = await start({ fsync: 'on' });
-  await query(server.url, 'create table survives as select 2 as two');
-  signal(server.pid, 'SIGKILL');
-  await waitForEnd(server.pid, 10_000);
-  const next = await start({ fsync: 'on' });
-  expect(await query(next.url, 'select two from survives')).toEqual([{ two: 2 }]);
-  await next.stop();
 });
 
 test('explains a wrong password, a foreign folder and a setting that Postgres refuses', async () => {

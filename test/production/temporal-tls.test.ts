@@ -8,18 +8,12 @@ import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { issueCertificate } from '../../runtime/certificates/issue';
-import { createPartner } from '../../db/catalogue/partners';
-import { openTestDatabase } from '../support/database';
-import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
-import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { readConfig } from '../../runtime/config/config';
 import { openNativeConnection } from '../../worker/session';
 import { createTestTls, type TestTls } from '../support/tls';
-import { startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
-import { startWorkerProcess } from '../support/worker-process';
 
 fileNeeds('Go');
 
@@ -145,32 +139,3 @@ test('the certificate of a client does not serve as the server', async () => {
     server.close();
   }
 });
-
-test('a worker with our certificate delivers', async () => {
-  const database = await openTestDatabase();
-  const receiver = await startWebhookReceiver();
-  const keys = newKeyRingText();
-  const worker = await startWorkerProcess({
-    databaseUrl: database.url,
-    temporal: { address: temporal.address, namespace: 'quotes' },
-    taskQueue: 'deliveries',
-    receiver,
-    keys,
-    environment: temporal.environment,
-  });
-  try {
-    await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
-    const endpoint = { partnerId: 'P100001', url: receiver.url, keyRing: keys };
-    const { secret } = await addEndpoint(database, endpoint);
-    await worker.ready();
-    const { eventId } = await storeStatus(database, { partnerId: 'P100001' });
-    await until(() => receiver.received.length > 0, 'the webhook arrives', 60_000);
-    const [webhook] = receiver.received;
-    expect(webhook?.headers['webhook-id']).toBe(eventId);
-    verifySignatures(webhook!, secret);
-  } finally {
-    await worker.close();
-    await receiver.close();
-    await database.close();
-  }
-}, 120_000);

@@ -1,11 +1,10 @@
-import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 
 /** A program (test/support/needs.ts): `obtain-temporal.ts temporal|time-skipping <folder>`. Prints why it cannot be had. */
 const [what, directory = ''] = process.argv.slice(2);
 const options = {
-  onProgress: nowAndThen((text) => process.stderr.write(`Temporal for tests: ${text}\n`)),
+  onProgress: (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`),
 };
 const obtained =
   what === 'temporal' ? findTemporal(options) : findTimeSkippingServer({ ...options, directory });

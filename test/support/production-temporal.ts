@@ -7,7 +7,6 @@ import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import postgres from 'postgres';
 import { freeLowPorts } from '../../dev/ports';
-import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporalServer, SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { readConfig } from '../../runtime/config/config';
@@ -40,8 +39,8 @@ async function openProductionTemporal() {
   const directory = await temporaryDirectory('production-temporal');
   const dismissWatchdog = startWatchdog(directory);
   // Under the names that they have in Temporal's images.
-  const onProgress = nowAndThen((text) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`));
-  const found = await findTemporalServer({ onProgress, version: SERVER_VERSION });
+  const onProgress = (text: string) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`);
+  const found = await findTemporalServer({ onProgress });
   await symlink(found.server, join(directory, 'temporal-server'));
   await symlink(found.sqlTool, join(directory, 'temporal-sql-tool'));
   const certificates = join(directory, 'certificates');

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nowAndThen } from '../../dev/stack/progress';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
@@ -21,7 +20,7 @@ export interface SharedTimeSkipping {
 }
 
 const workflows = join(__dirname, '..', '..', 'workflows');
-const say = nowAndThen((text) => process.stderr.write(`Temporal for tests: ${text}\n`));
+const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
 
 /** The run's dev server, its workflow bundle and its time-skipping program, each made when first asked for. */
 export function temporalOfRun(directory: string) {

@@ -13,7 +13,7 @@ export type Victim =
 export interface Blow {
   readonly victim: Victim;
   readonly what: string;
-  /** Does it and mends it, as far as nobody but an operator would. */
+  /** Causes the fault, and then does what only an operator would do to repair it. */
   readonly strike: (scene: ClusterScene, load: Load) => Promise<void>;
 }
 
@@ -34,7 +34,7 @@ async function untilLed(scene: ClusterScene, by: Machine): Promise<void> {
   );
 }
 
-/** kill -9 of a unit; after so long it is started again. */
+/** kill -9 of a unit, which is started again after `awayMs`. */
 const killed = (victim: Victim, unit: UnitName, name: Twin, awayMs: number): Blow => ({
   victim,
   what: `${unit} of ${name} killed, back after ${awayMs / 1_000} s`,
@@ -55,7 +55,7 @@ const frozen = (victim: Victim, unit: UnitName, name: Twin, ms: number): Blow =>
   },
 });
 
-/** Postgres alone: Patroni sees it, and hands over at once. */
+/** Postgres alone is killed: Patroni notices it and promotes the standby. */
 const leaderCrashes: Blow = {
   victim: 'postgres_leader',
   what: 'Postgres of the leader killed',
@@ -119,7 +119,7 @@ const oneEtcd: Blow = {
   },
 };
 
-/** Nobody may lead: that quotes stop is what is wanted, so the time does not count. */
+/** Without a majority of etcd no Postgres may lead, so quotes have to stop. This time does not count as a pause. */
 const twoEtcd: Blow = {
   victim: 'etcd',
   what: 'two of three etcd killed, back after 45 s',

@@ -135,7 +135,7 @@ export async function synchronousStandbys(patroni: PatroniView): Promise<number>
 interface Witness {
   readonly tried: () => number;
   readonly acknowledged: readonly string[];
-  /** Tries on a machine's own Postgres, once a second for so long, beside everything else. */
+  /** Writes to the Postgres of a machine again and again, for `ms`, while the load continues. */
   watch(machine: Machine, ms: number): Promise<void>;
 }
 
@@ -165,7 +165,7 @@ function openWitness(): Witness {
   };
 }
 
-/** When something succeeded, and when nobody could expect it to. */
+/** The moments of successes, and the spans in which none is expected. */
 export interface Timeline {
   mark(): void;
   /** Time from now on, until the returned function is called, that does not count. */
