@@ -35,10 +35,7 @@ const WRITE_AS_WORKER = `
   ${WRITE}`;
 
 /** Writes that a process runs; a worker also notes an outage that ends with it. */
-export async function writeBeat(
-  reader: Reader,
-  { processId, kind, host, build, temporal }: Beat,
-): Promise<void> {
+export async function writeBeat(reader: Reader, { processId, kind, host, build, temporal }: Beat) {
   const parameters = [processId, kind, host, build, temporal];
   await runPrepared(reader, kind === 'worker' ? WRITE_AS_WORKER : WRITE, parameters);
 }
