@@ -138,11 +138,8 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     stopping = true;
     return sleep(config.SHUTDOWN_DELAY_MS);
   });
-  void reportLogin(database.sql, 'api', {
-    logger,
-    production: config.ENVIRONMENT === 'production',
-    timeoutMs,
-  });
+  const production = config.ENVIRONMENT === 'production';
+  void reportLogin(database.sql, 'api', { logger, production, timeoutMs });
   return {
     apiPort,
     internalPort,

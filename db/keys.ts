@@ -2,8 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { and, asc, eq, getTableColumns, inArray, isNull, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
-import { TEST_LENDERS } from '../domain/test-merchants';
-import { findLender } from './applications/lenders';
+import { findLender, refuseTestLender } from './applications/lenders';
 import type { PartnerState } from './catalogue/partners';
 import { columns, oneRow, rowsOf, type DbOrTransaction, type Reader } from './postgres/connect';
 import { Refused } from './refused';
@@ -285,11 +284,7 @@ export async function issueServiceKey(
   const { lender, environment } = wanted;
   if ((await findLender(db, lender)) === null)
     throw new Refused('not_found', `Lender ${lender} does not exist: ops lenders list shows those that do.`);
-  if (TEST_LENDERS.has(lender))
-    throw new Refused(
-      'invalid',
-      `${lender} belongs to the designated test merchants: no integration speaks for it.`,
-    );
+  refuseTestLender(lender);
   const { key, row } = newKey('service', 'svk', wanted.expiresInSeconds);
   await db.insert(serviceKeys).values({ ...row, name, lender, environment });
   const summary = await findServiceKey(db, row.keyId);

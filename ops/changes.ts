@@ -19,12 +19,7 @@ interface ListOptions extends Page<number> {
 }
 
 export function addChangeCommands(program: Command, deps: OpsDeps): void {
-  const changes = group(
-    program,
-    'changes',
-    'The log of every change made through ops. It cannot be changed.',
-    EXAMPLES,
-  );
+  const changes = group(program, 'changes', 'The log of every change, which cannot be changed.', EXAMPLES);
 
   const list = changes
     .command('list')

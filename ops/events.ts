@@ -28,11 +28,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
     .description('Events, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .option(
-      '--kind <kinds>',
-      `of these kinds only: ${OPERATOR_EVENT_KINDS.join(', ')}`,
-      wordsOf(OPERATOR_EVENT_KINDS),
-    )
+    .option('--kind <kinds>', `only these: ${OPERATOR_EVENT_KINDS.join(', ')}`, wordsOf(OPERATOR_EVENT_KINDS))
     .addOption(sinceOption(400, '7d'));
   type Options = Page<number> & { kind?: readonly OperatorEventKind[] };
   handle<Options>(inPages(list, 'event'), deps, async (call) => {

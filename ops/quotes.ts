@@ -29,8 +29,8 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     const { response, fitted, versions, ...summary } = found;
     const terms = listed(
       versions,
-      ({ productId, version, definition }) => ({
-        product_id: productId,
+      ({ productId: product_id, version, definition }) => ({
+        product_id,
         version,
         ...versionView(definition),
       }),

@@ -96,10 +96,8 @@ export function createSender(options: SenderOptions): Sender {
     const elapsed = () => Math.round(performance.now() - startedAt);
     const end = new AbortController();
     let address: string | null = null;
-    const timer = setTimeout(
-      () => end.abort(new DeliveryFault('timeout', 'the exchange took too long')),
-      timeouts.totalMs,
-    );
+    const tooLong = () => end.abort(new DeliveryFault('timeout', 'the exchange took too long'));
+    const timer = setTimeout(tooLong, timeouts.totalMs);
     const cancel = () => end.abort(input.signal?.reason);
     input.signal?.addEventListener('abort', cancel, { once: true });
     try {
@@ -110,13 +108,8 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
       // After a failure the next attempt resolves the name and checks the certificate again.
       if (outcome.kind === 'failed') pool.spend(response.socket);
-      return {
-        outcome,
-        address,
-        answer: await readAnswer(response, timeouts.bodyMs, end.signal),
-        detail: null,
-        clockSkewMs,
-      };
+      const answer = await readAnswer(response, timeouts.bodyMs, end.signal);
+      return { outcome, address, answer, detail: null, clockSkewMs };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
       const { failure, detail } = error;

@@ -88,10 +88,8 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
     dispatchFailed: (error: unknown, what: string, about?: ClaimedNotification): void => {
       metrics.dispatchErrors.inc();
       const { notificationId, generation, requestId } = about ?? {};
-      repeats.warn(
-        { err: error, ...(about && withWorkflow({ notificationId, generation, requestId })) },
-        what,
-      );
+      const known = about && withWorkflow({ notificationId, generation, requestId });
+      repeats.warn({ err: error, ...known }, what);
     },
     repaired(notification: Details, what: string): void {
       metrics.reconciled.inc();
@@ -180,18 +178,9 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
       'pfqs_delivery_reconciled_total',
       'Notifications whose row and workflow disagreed, and were repaired.',
     ),
-    busy: counter(
-      'pfqs_delivery_busy_total',
-      'Sends put off because enough were under way to their endpoint.',
-    ),
-    heldExpired: counter(
-      'pfqs_notifications_expired_total',
-      'Notifications given up after 30 days without an endpoint.',
-    ),
-    heldReleased: counter(
-      'pfqs_notifications_released_total',
-      'Held notifications that were sent after all.',
-    ),
+    busy: counter('pfqs_delivery_busy_total', 'Sends put off: enough were under way to their endpoint.'),
+    heldExpired: counter('pfqs_notifications_expired_total', 'Given up after 30 days without an endpoint.'),
+    heldReleased: counter('pfqs_notifications_released_total', 'Held notifications sent after all.'),
     lenderStepsMissing: counter(
       'pfqs_lender_steps_missing_total',
       'Applications that moved on without steps that their lender never sent.',

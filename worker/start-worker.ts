@@ -167,11 +167,8 @@ function start(options: WorkerOptions, closers: Closers) {
     clockSkewMs: () => clock.skewMs(),
     buildIsCurrent: () => session.dispatch()?.build.current() ?? false,
   });
-  void reportLogin(database.sql, 'worker', {
-    logger,
-    production: options.production,
-    timeoutMs: databaseTimeoutMs,
-  });
+  const { production } = options;
+  void reportLogin(database.sql, 'worker', { logger, production, timeoutMs: databaseTimeoutMs });
   return {
     registry: metrics.registry,
     /** @throws naming what is missing: Postgres, Temporal, its namespace or a search attribute. */

@@ -38,16 +38,18 @@ export async function changeLender(
   lender: string,
   wanted: { readonly name?: string; readonly referenceFormat?: string },
 ): Promise<{ readonly changed: Lender; readonly renewed: readonly RenewedProduct[] }> {
-  if (TEST_LENDERS.has(lender))
-    throw new Refused(
-      'invalid',
-      `${lender} belongs to the designated test merchants, whose answers are fixed.`,
-    );
+  refuseTestLender(lender);
   if (wanted.referenceFormat !== undefined) checkFormat(wanted.referenceFormat);
   const [changed] = await db.update(lenders).set(wanted).where(eq(lenders.lender, lender)).returning();
   if (changed === undefined) throw new Refused('not_found', `Lender ${lender} does not exist.`);
   const { name } = wanted;
   return { changed, renewed: name === undefined ? [] : await renameLenderInProducts(db, lender, name) };
+}
+
+/** @throws Refused for a lender of the designated test merchants, whose answers are fixed: no integration speaks for it. */
+export function refuseTestLender(lender: string): void {
+  if (TEST_LENDERS.has(lender))
+    throw new Refused('invalid', `${lender} belongs to the designated test merchants.`);
 }
 
 function checkFormat(format: string): void {

@@ -1,11 +1,5 @@
 import 'reflect-metadata';
-import {
-  randomBytes,
-  webcrypto,
-  X509Certificate as NodeCertificate,
-  createPrivateKey,
-  X509Certificate,
-} from 'node:crypto';
+import { randomBytes, webcrypto, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import * as x509 from '@peculiar/x509';
 
@@ -32,7 +26,7 @@ export async function createAuthority(commonName: string, validity: Validity): P
     serialNumber: serialNumber(),
     name: `CN=${commonName}`,
     ...validity,
-    keys: keys,
+    keys,
     signingAlgorithm: SIGNING,
     extensions: [
       new x509.BasicConstraintsExtension(true, undefined, true),
@@ -74,7 +68,7 @@ export async function issueCertificate(
 }
 
 export function isIssuedBy(cert: string, authority: string): boolean {
-  return new NodeCertificate(cert).verify(new NodeCertificate(authority).publicKey);
+  return new X509Certificate(cert).verify(new X509Certificate(authority).publicKey);
 }
 
 /** RFC 5280 requires a positive number. */
