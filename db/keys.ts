@@ -3,7 +3,7 @@ import { and, asc, eq, getTableColumns, inArray, isNull, sql, type SQL } from 'd
 import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
 import { findLender, refuseTestLender } from './applications/lenders';
-import type { PartnerState } from './catalogue/partners';
+import type { Partner } from './catalogue/partners';
 import { columns, oneRow, rowsOf, type DbOrTransaction, type Reader } from './postgres/connect';
 import { Refused } from './refused';
 import { apiKeys, creditApplications, partners, serviceKeys } from './schema';
@@ -153,11 +153,11 @@ export interface ApiKeyRecord extends Pick<
   ApiKey,
   'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt'
 > {
-  readonly partnerState: PartnerState;
+  readonly partnerState: Partner['state'];
 }
 
 export interface ApiKeySummary extends KeySummary, Pick<ApiKey, 'partnerId' | 'environment'> {
-  readonly partnerState: PartnerState;
+  readonly partnerState: Partner['state'];
 }
 
 const RECORD = `

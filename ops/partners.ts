@@ -3,11 +3,9 @@ import {
   createPartner,
   existingPartner,
   listPartners,
-  setPartnerRecovery,
-  setPartnerState,
+  switchPartner,
   type Partner,
-  type PartnerRecoveryState,
-  type PartnerState,
+  type PartnerSwitch,
 } from '../db/catalogue/partners';
 import {
   countUnderWay,
@@ -32,8 +30,6 @@ Examples:
 const STILL_DELIVERED =
   '\nIts keys answer 401 within a second. What its applications owe it is still delivered, and lenders still report: ' +
   'ops partners pause-deliveries stops its deliveries.';
-
-type Switched = { readonly state: PartnerState } | { readonly recovery: PartnerRecoveryState };
 
 export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   const partners = group(program, 'partners', 'Who integrates with the service.', EXAMPLES);
@@ -114,18 +110,15 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     });
   }
 
-  function addSwitch(verb: string, to: Switched, description: string): void {
+  function addSwitch(verb: string, to: PartnerSwitch, description: string): void {
     const command = withId(partners.command(verb), 'partner', '<partner>').description(description);
     handle(command, deps, async (call, partnerId = '') => {
       const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
-        const done =
-          'state' in to
-            ? await setPartnerState(tx, partnerId, to.state)
-            : await setPartnerRecovery(tx, partnerId, to.recovery);
+        const done = await switchPartner(tx, partnerId, to);
         if (done.changed) await log(partnerId, { ...to });
         return done;
       });
-      const now = 'state' in to ? to.state : `with recovery ${to.recovery}`;
+      const now = to.state ?? `with recovery ${to.recovery}`;
       const still = verb === 'deactivate' ? STILL_DELIVERED : '';
       const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.${still}`;
       return { json: { ...snakeCased(partner), changed }, text };

@@ -4,8 +4,7 @@ import { partners } from '../schema';
 import { Refused } from '../refused';
 
 export type Partner = Readonly<typeof partners.$inferSelect>;
-export type PartnerState = Partner['state'];
-export type PartnerRecoveryState = Partner['recovery'];
+export type PartnerSwitch = Partial<Pick<Partner, 'state' | 'recovery'>>;
 
 /** Creates a partner. @param wanted.partnerId `P` and six digits; null: the next free one from P100001. */
 export async function createPartner(db: DbOrTransaction, wanted: { partnerId: string | null; name: string }) {
@@ -40,39 +39,22 @@ export async function existingPartner(db: DbOrTransaction, partnerId: string): P
   return found;
 }
 
-type Changed = Promise<{ changed: boolean; partner: Partner }>;
-
-export const setPartnerState = (db: DbOrTransaction, partnerId: string, state: PartnerState): Changed =>
-  db.transaction((tx) => change(tx, partnerId, 'state', state));
-
 const STOP_RECOVERIES = `
   update recoveries set state = 'interrupted', updated_at = service_now()
   where partner_id = $1 and state = 'running' and key_id is not null`;
 
-/** Allows a partner to begin recoveries, or forbids it: its own recovery under way is then stopped. */
-export const setPartnerRecovery = (db: DbOrTransaction, partnerId: string, recovery: PartnerRecoveryState) =>
-  db.transaction(async (tx) => {
-    const answer = await change(tx, partnerId, 'recovery', recovery);
-    if (answer.changed && recovery === 'disabled') await runPrepared(tx, STOP_RECOVERIES, [partnerId]);
-    return answer;
+/** Changes a partner's state, or whether it may begin recoveries: when not, its own recovery under way is stopped. */
+export async function switchPartner(db: DbOrTransaction, partnerId: string, to: PartnerSwitch) {
+  return db.transaction(async (tx) => {
+    const whose = eq(partners.partnerId, partnerId);
+    const [old] = await tx.select().from(partners).where(whose).for('update');
+    if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
+    const { state, recovery } = { ...old, ...to };
+    if (state === old.state && recovery === old.recovery) return { changed: false, partner: old };
+    const [partner = old] = await tx.update(partners).set(to).where(whose).returning();
+    if (to.recovery === 'disabled') await runPrepared(tx, STOP_RECOVERIES, [partnerId]);
+    return { changed: true, partner };
   });
-
-async function change<Field extends 'state' | 'recovery'>(
-  tx: DbOrTransaction,
-  partnerId: string,
-  field: Field,
-  value: Partner[Field],
-): Changed {
-  const whose = eq(partners.partnerId, partnerId);
-  const [old] = await tx.select().from(partners).where(whose).for('update');
-  if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
-  if (old[field] === value) return { changed: false, partner: old };
-  const [partner = old] = await tx
-    .update(partners)
-    .set({ [field]: value })
-    .where(whose)
-    .returning();
-  return { changed: true, partner };
 }
 
 const NEXT_FREE = `

@@ -66,14 +66,8 @@ function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } 
 
 const CHECKED_AT_ONCE = 1_000;
 
-interface SecretsChecked {
-  readonly found: number;
-  readonly byKey: Readonly<Record<string, number>>;
-  readonly unreadable: readonly Unreadable[];
-}
-
 /** Opens every webhook secret and private key: whether a key ring fits a database, for example after a restore. Changes nothing. */
-export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promise<SecretsChecked> {
+export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
   const byKey: Record<string, number> = {};
   const unreadable: Unreadable[] = [];
   let found = 0;
@@ -95,12 +89,6 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing): Promi
 /** Rows of one transaction: few, so that no rotation waits long. */
 const RESEALED_AT_ONCE = 100;
 
-interface ResealReport {
-  readonly found: number;
-  readonly resealed: number;
-  readonly unreadable: readonly Unreadable[];
-}
-
 interface ResealOptions {
   readonly keyRing: KeyRing;
   readonly dryRun: boolean;
@@ -113,7 +101,7 @@ interface ResealOptions {
  * Seals every webhook secret and private key again that is not under the current key, in batches; those of removed endpoints too, so
  * that an old key can be given up. A row that cannot be opened stays as it is. The next run continues an interrupted one.
  */
-export async function resealSecrets(db: Db, options: ResealOptions): Promise<ResealReport> {
+export async function resealSecrets(db: Db, options: ResealOptions) {
   const { currentKeyId } = options.keyRing;
   let found = 0;
   for (const { name } of SEALED_TABLES) {

@@ -23,12 +23,6 @@ interface ChangeFeedOptions {
   readonly monotonicMs: () => number;
 }
 
-interface ChangeFeed {
-  /** Whether every change that was committed more than 750 ms ago has been received. */
-  trusted(): boolean;
-  close(): Promise<void>;
-}
-
 interface Session {
   readonly openedAtMs: number;
   echoSentAtMs: number;
@@ -41,7 +35,7 @@ interface Session {
  * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the connection notifies itself with a nonce every 250
  * ms. Postgres delivers notifications in commit order, so an echo proves that every change committed before it was sent has been received.
  */
-export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
+export function openChangeFeed(options: ChangeFeedOptions) {
   const { monotonicMs, onError } = options;
   let session: Session | undefined;
   const loop = startLoop({
@@ -68,6 +62,7 @@ export function openChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   }
 
   return {
+    /** Whether every change that was committed more than 750 ms ago has been received. */
     trusted: () =>
       session !== undefined &&
       session.loaded &&

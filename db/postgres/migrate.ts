@@ -11,11 +11,6 @@ import { roleOf, type Process } from './roles';
 /** Any fixed number; every process that migrates this service's database uses it. */
 const MIGRATION_LOCK = 7_205_114_233;
 
-interface Migrated {
-  /** Processes without a role, which this login may not create: they have to use this login, and may then do everything. */
-  readonly notSeparated: readonly Process[];
-}
-
 export const separationNotice = (notSeparated: readonly Process[]) =>
   `this login may not create the roles ${notSeparated.map(roleOf).join(', ')}, so these processes have to share a login that owns the ` +
   'tables: each may change the schema and rewrite the change log (docs/operations/install.md, "Logins of the database")';
@@ -31,6 +26,7 @@ export class ForeignSchema extends Error {
  * @param databaseUrl of the login that owns the schema, or is to own it.
  * @param folder of the migrations; tests have others.
  * @param retention how many days each kind is kept; absent: as now, at first the usual days.
+ * @returns `notSeparated`: processes without a role, which this login may not create: they have to share a login that may do everything.
  * @throws ForeignSchema; RetentionShortened, with everything else done; else when the database cannot be reached or a migration fails,
  *   which leaves nothing behind.
  */
@@ -38,7 +34,7 @@ export async function migrateDatabase(
   databaseUrl: string,
   folder = join(__dirname, '../migrations'),
   retention?: KeptDays,
-): Promise<Migrated> {
+) {
   const sql = openClient(databaseUrl, { max: 1, connect_timeout: 5, quietMs: 0 });
   try {
     await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;

@@ -139,14 +139,8 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
   return PROCESSES.filter((process) => !present.has(roleOf(process)));
 }
 
-interface LoginRights {
-  readonly login: string;
-  readonly enough: boolean;
-  readonly surplus: readonly string[];
-}
-
 /** Compares the rights of a process's login with those of its role. @throws before the first migration, and without Postgres. */
-export async function loginRights(sql: Sql, process: Process): Promise<LoginRights> {
+export async function loginRights(sql: Sql, process: Process) {
   const others = PROCESSES.filter((other) => other !== process).map(roleOf);
   const [row] = await sql<
     { login: string; own: boolean; owns: boolean; rewrites: boolean; others: string }[]

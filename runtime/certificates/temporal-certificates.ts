@@ -26,19 +26,12 @@ const SETS: Readonly<Record<string, WantedCertificate>> = {
   },
 };
 
-interface TemporalCertificate {
-  readonly folder: string;
-  /** Another authority issued it, so it is left as it is. */
-  readonly brought: boolean;
-  readonly daysLeft: number;
-}
-
 /**
  * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and `console` below `root`. Each of the
  * last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. A certificate stays until it is due. Those that our
- * authority did not issue are never changed. @throws when others' certificates are in some of the folders only, are incomplete or have expired.
+ * authority did not issue (`brought`) are never changed. @throws when others' certificates are in some of the folders only, are incomplete or have expired.
  */
-export async function keepTemporalCertificates(root: string, now: Date): Promise<TemporalCertificate[]> {
+export async function keepTemporalCertificates(root: string, now: Date) {
   const authorityFiles = filesIn(join(root, 'authority'));
   const { cert: ours } = await readCertificate(authorityFiles);
   const isBrought = async (folder: string) => {
@@ -57,10 +50,13 @@ export async function keepTemporalCertificates(root: string, now: Date): Promise
       await keepCertificate(filesIn(join(root, folder)), authority, wanted, now);
     }
   }
-  const all: TemporalCertificate[] = [];
-  for (const folder of folders)
-    all.push({ folder, brought, daysLeft: await checkFolder(join(root, folder), now) });
-  return all;
+  return Promise.all(
+    folders.map(async (folder) => ({
+      folder,
+      brought,
+      daysLeft: await checkFolder(join(root, folder), now),
+    })),
+  );
 }
 
 const filesIn = (folder: string): CertificateFiles => ({

@@ -1,5 +1,5 @@
 import { issueKey, revokeKey, rotateKey, setKeyState } from '../../db/keys';
-import { setPartnerState } from '../../db/catalogue/partners';
+import { switchPartner } from '../../db/catalogue/partners';
 import { PARTNER_ID, startTestApi, useApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
 import { addMerchant } from '../support/merchants';
@@ -57,10 +57,10 @@ test('an inactive key is refused until it is active again', async () => {
 });
 
 test("an inactive partner's keys are refused", async () => {
-  await setPartnerState(api.database.db, PARTNER_ID, 'inactive');
+  await switchPartner(api.database.db, PARTNER_ID, { state: 'inactive' });
   await timeToRefusal(api, api.keys.test);
   expect(await statusOf(api.keys.live)).toBe(401);
-  await setPartnerState(api.database.db, PARTNER_ID, 'active');
+  await switchPartner(api.database.db, PARTNER_ID, { state: 'active' });
   await heardOf(api.keys.test);
   expect(await statusOf(api.keys.test)).toBe(200);
 });

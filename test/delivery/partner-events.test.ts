@@ -1,5 +1,5 @@
 import { setEndpointState } from '../../db/endpoints/endpoints';
-import { setPartnerRecovery } from '../../db/catalogue/partners';
+import { switchPartner } from '../../db/catalogue/partners';
 import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { useService } from '../support/service';
@@ -152,13 +152,13 @@ describe('a recovery under way', () => {
       return id as string;
     };
     const first = await begun();
-    await setPartnerRecovery(api.database.db, api.partnerId, 'disabled');
+    await switchPartner(api.database.db, api.partnerId, { recovery: 'disabled' });
     const { status, resent } = await statusOf(first);
     expect(status).toBe('stopped');
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect((await statusOf(first)).resent).toBe(resent);
 
-    await setPartnerRecovery(api.database.db, api.partnerId, 'enabled');
+    await switchPartner(api.database.db, api.partnerId, { recovery: 'enabled' });
     const second = await begun();
     const set = (state: 'active' | 'disabled') =>
       api.database.db.transaction((tx) =>
