@@ -1,7 +1,7 @@
 import { getTableColumns, inArray, sql } from 'drizzle-orm';
 import { type MerchantSetup, type Product, isPossibleDeposit } from '../../domain/product';
 import { merchantPartners, merchants, partners, productVersions } from '../schema';
-import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { columns, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import {
   corruptFieldsOf,
   toDefinition,
@@ -11,21 +11,14 @@ import {
   type VersionColumns,
 } from './product-row';
 
-export interface StoredMerchant {
+export interface StoredMerchant extends Pick<MerchantFields, 'partnerAccess' | 'partnerIds'> {
   readonly setup: MerchantSetup;
-  readonly partnerAccess: 'all' | 'restricted';
-  /** Partners that a restricted merchant exists for; ignored when access is `all`. */
-  readonly partnerIds: readonly string[];
 }
 
 export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corruptFields'> {
   readonly partnerAccess: 'all' | 'restricted';
   /** Ascending; empty unless access is `restricted`. */
   readonly partnerIds: readonly string[];
-}
-
-interface MerchantSummary extends Omit<MerchantFields, 'depositFloor' | 'partnerIds'> {
-  readonly activeProducts: number;
 }
 
 interface MerchantRow extends Omit<MerchantFields, 'depositFloor'> {
@@ -39,10 +32,11 @@ const TERMS = Object.entries(VERSION)
   .map(([field, column]) => `'${field}', v.${column.name}`)
   .join(', ');
 
+const NAMES = 'merchant_id, trading_name, fca_authorised, show_products, summary_style, partner_access';
+const MERCHANT_COLUMNS = columns('m', NAMES);
+
 /** One statement, so that all is of one moment. Left-joined: a product without its current version is reported. */
-const MERCHANT = `select m.merchant_id as "merchantId", m.trading_name as "tradingName",
-  m.fca_authorised as "fcaAuthorised", m.show_products as "showProducts", m.summary_style as "summaryStyle",
-  m.partner_access as "partnerAccess",
+const MERCHANT = `select ${MERCHANT_COLUMNS},
   json_build_array(m.deposit_floor_basis_points, m.deposit_floor_fixed_pence) as floor,
   array(select mp.partner_id from merchant_partners mp where mp.merchant_id = m.merchant_id order by 1) as "partnerIds",
   (select coalesce(json_agg(json_build_object('productId', p.product_id, 'creditProduct', p.credit_product,
@@ -58,21 +52,19 @@ export async function loadMerchant(db: Reader, merchantId: string): Promise<Stor
 }
 
 export async function loadMerchants(db: Reader, merchantIds: readonly string[]): Promise<StoredMerchant[]> {
-  const rows = await runPrepared<MerchantRow>(db, `${MERCHANT} where m.merchant_id = any($1::text[])`, [
-    merchantIds,
-  ]);
-  return rows.map(toStored);
+  const text = `${MERCHANT} where m.merchant_id = any($1::text[])`;
+  return (await runPrepared<MerchantRow>(db, text, [merchantIds])).map(toStored);
 }
 
 /** Merchants for people, by id. @param partnerId only those that exist for this partner; null: all. */
 export async function listMerchants(
   db: Reader,
   filter: { partnerId: string | null; after?: string | undefined; limit: number },
-): Promise<MerchantSummary[]> {
-  return runPrepared<MerchantSummary>(
+) {
+  type Row = Omit<MerchantFields, 'depositFloor' | 'partnerIds'> & { readonly activeProducts: number };
+  return runPrepared<Row>(
     db,
-    `select m.merchant_id as "merchantId", m.trading_name as "tradingName", m.fca_authorised as "fcaAuthorised",
-      m.show_products as "showProducts", m.summary_style as "summaryStyle", m.partner_access as "partnerAccess",
+    `select ${MERCHANT_COLUMNS},
       (select count(*)::int from products p where p.merchant_id = m.merchant_id and p.active) as "activeProducts"
       from merchants m
       where ($1::text is null or m.partner_access = 'all' or exists (

@@ -1,13 +1,5 @@
 import type { Tenant } from '../../domain/tenant';
-import {
-  columns,
-  hint,
-  oneRow,
-  rowsOf,
-  runPrepared,
-  type DbOrTransaction,
-  type Reader,
-} from '../postgres/connect';
+import { columns, hint, oneRow, rowsOf, runPrepared, type DbOrTransaction } from '../postgres/connect';
 import { SOMETHING_IS_DUE } from './notification';
 
 export interface DeliveryPause extends Tenant {
@@ -40,7 +32,7 @@ const PAUSED = `
   where p.resumed_at is null and ($1::text is null or p.partner_id = $1) order by 1, 2`;
 
 /** The pauses that last, of one partner or of all. */
-export const listPauses = (reader: Reader, partnerId: string | null = null) =>
+export const listPauses = (reader: DbOrTransaction, partnerId: string | null = null) =>
   rowsOf<DeliveryPause>(reader, PAUSED, [partnerId]);
 
 export interface UnderWayCounts {
@@ -62,6 +54,6 @@ const COUNTS = `
 
 /** Reads the rows of the partner's deliveries. @param of.environment null: both. */
 export const countUnderWay = (
-  reader: Reader,
+  reader: DbOrTransaction,
   of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
 ) => oneRow<UnderWayCounts>(reader, COUNTS, [of.partnerId, of.environment]);

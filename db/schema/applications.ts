@@ -1,17 +1,7 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  check,
-  index,
-  integer,
-  pgTable,
-  smallint,
-  text,
-  unique,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core';
+import { check, index, integer, pgTable, smallint, text, unique, uniqueIndex } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
-import { jsonText, moment, pence, serviceNow } from './columns';
+import { jsonText, moment, pence, rowNumber, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
 /**
@@ -100,7 +90,7 @@ export const creditApplications = pgTable(
 export const lenderEvents = pgTable(
   'lender_events',
   {
-    eventNumber: bigint('event_number', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    eventNumber: rowNumber('event_number'),
     applicationId: text('application_id')
       .notNull()
       .references(() => creditApplications.applicationId),

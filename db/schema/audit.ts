@@ -1,15 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { bigint, check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import { LEAST_RETENTION_DAYS, RETENTION_KINDS } from '../../domain/retention';
-import { moment, serviceNow } from './columns';
+import { moment, rowNumber, serviceNow } from './columns';
 
 /** Every change made through `ops`; a trigger refuses UPDATE, DELETE and TRUNCATE. */
 export const changeLog = pgTable(
   'change_log',
   {
     /** Postgres gives number, moment and login: processes may insert the rest (db/postgres/roles.ts). */
-    changeId: bigint('change_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    changeId: rowNumber('change_id'),
     changedAt: moment('changed_at').notNull().default(serviceNow),
     /** OPS_ACTOR or the login name of the person who ran the command, or the process that acted. */
     actor: text('actor').notNull(),
@@ -35,7 +35,7 @@ export const changeLog = pgTable(
 export const operatorEvents = pgTable(
   'operator_events',
   {
-    eventId: bigint('event_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    eventId: rowNumber('event_id'),
     happenedAt: moment('happened_at').notNull().default(serviceNow),
     kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
     /** Null, both: it is about no partner. */

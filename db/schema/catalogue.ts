@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { boolean, check, date, index, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { PRODUCT_CHOICES } from '../../domain/product';
-import { moment, pence, serviceNow } from './columns';
+import { day, moment, pence, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
 /** Merchants. Nullable columns are set-up that may still be missing (docs/operations/every-day.md). */
@@ -95,8 +95,8 @@ export const productVersions = pgTable(
       enum: PRODUCT_CHOICES.firstPaymentType,
     }).notNull(),
     annualRateShown: text('annual_rate_shown', { enum: PRODUCT_CHOICES.annualRateShown }).notNull(),
-    validFrom: date('valid_from', { mode: 'string' }),
-    validTo: date('valid_to', { mode: 'string' }),
+    validFrom: day('valid_from'),
+    validTo: day('valid_to'),
     createdAt: moment('created_at').notNull().default(serviceNow),
   },
   (t) => [primaryKey({ columns: [t.productId, t.version] })],

@@ -1,5 +1,5 @@
 import { eq, gte, sql, type SQL } from 'drizzle-orm';
-import { bigint, customType, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
+import { bigint, customType, date, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
 /** The condition of a filter; undefined, which `and` ignores, for an absent value. */
 export const given = <Column extends PgColumn>(
@@ -18,6 +18,11 @@ export const isExpired = (expiresAt: PgColumn) =>
 
 /** Money in integer pence, read as a safe integer. */
 export const pence = (name: string) => bigint(name, { mode: 'number' });
+
+export const rowNumber = (name: string) =>
+  bigint(name, { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity();
+
+export const day = (name: string) => date(name, { mode: 'string' });
 
 export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 

@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm';
 import {
   boolean,
   check,
-  date,
   index,
   integer,
   pgTable,
@@ -12,7 +11,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import { DELIVERY_STATES } from '../../domain/notification-states';
-import { moment, serviceNow } from './columns';
+import { day, moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
 /** What partners see of one under way (notification-states.ts). An index has this text: queries must, too. @param d prefix, such as `d.`. */
@@ -57,7 +56,7 @@ export const deliveries = pgTable(
     holdReason: text('hold_reason'),
     checkedAt: moment('checked_at'),
     /** First day of the UTC month in which a test has a unit of the quota reserved. */
-    reservedMonth: date('reserved_month', { mode: 'string' }),
+    reservedMonth: day('reserved_month'),
   },
   (t) => [
     // The claim: queue by queue, in the order of the due times.

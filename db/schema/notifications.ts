@@ -1,18 +1,8 @@
 import { sql } from 'drizzle-orm';
-import {
-  boolean,
-  check,
-  date,
-  index,
-  integer,
-  pgPolicy,
-  pgTable,
-  primaryKey,
-  text,
-} from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, pgPolicy, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { END_STATES, TEST_EVENT_TYPE, ULID_PATTERN } from '../../domain/notification-states';
-import { bytea, moment, serviceNow } from './columns';
+import { bytea, day, moment, serviceNow } from './columns';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
@@ -56,7 +46,7 @@ export const notifications = pgTable(
     /** The first 2xx, which is counted. Never changed. */
     deliveredAt: moment('delivered_at'),
     /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
-    failedMonth: date('failed_month', { mode: 'string' }),
+    failedMonth: day('failed_month'),
     endState: text('end_state', { enum: END_STATES }),
     endReason: text('end_reason'),
     endedAt: moment('ended_at'),
@@ -128,7 +118,7 @@ export const monthlyCounts = pgTable(
   {
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    month: date('month', { mode: 'string' }).notNull(),
+    month: day('month').notNull(),
     eventType: text('event_type').notNull(),
     delivered: integer('delivered').notNull().default(0),
     failed: integer('failed').notNull().default(0),
