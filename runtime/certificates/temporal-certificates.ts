@@ -50,13 +50,10 @@ export async function keepTemporalCertificates(root: string, now: Date) {
       await keepCertificate(filesIn(join(root, folder)), authority, wanted, now);
     }
   }
-  return Promise.all(
-    folders.map(async (folder) => ({
-      folder,
-      brought,
-      daysLeft: await checkFolder(join(root, folder), now),
-    })),
-  );
+  const all = [];
+  for (const folder of folders)
+    all.push({ folder, brought, daysLeft: await checkFolder(join(root, folder), now) });
+  return all;
 }
 
 const filesIn = (folder: string): CertificateFiles => ({
