@@ -2,7 +2,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { until, type TestWorker } from '../support/delivery';
 import { warmUp } from '../support/fast-path';
 import { localActivities } from '../support/histories';
-import { addEndpoint, storeTest } from '../support/notifications';
+import { storeTest } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 
@@ -62,14 +62,6 @@ test('a delivery to an endpoint that answers fast takes the fast path, and start
   expect(await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total')).toMatch(
     /\{path="fast"\} [1-9]/,
   );
-});
-
-test('another endpoint in its place is not fast', async () => {
-  const other = await fastPartner();
-  await addEndpoint(database, { partnerId: other, url: service.receiver.url, keyRing: service.keys });
-  // It is believed to be the old one, until its row is opened.
-  expect(await deliver(other)).toEqual(['sendAtOnce']);
-  expect(await deliver(other)).toEqual([]);
 });
 
 test('what an earlier process has seen counts', async () => {

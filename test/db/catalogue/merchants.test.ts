@@ -4,7 +4,7 @@ import { createPartner } from '../../../db/catalogue/partners';
 import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
-import { openDatabaseAt, useDatabase } from '../../support/database';
+import { useDatabase } from '../../support/database';
 import { TERMS } from '../../support/values';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
@@ -84,16 +84,6 @@ test.each([
     validFrom: null,
     validTo: '2099-12-31',
   });
-});
-
-test('reads a merchant in one statement, prepared once', async () => {
-  const one = openDatabaseAt(database.url);
-  for (let turn = 0; turn < 3; turn++) await loadMerchant(one.sql, 'M300001');
-  const prepared = await one.sql`
-    select generic_plans + custom_plans as runs from pg_prepared_statements where statement like '%from merchants m%'
-      and statement not like '%pg_prepared_statements%'`;
-  expect(prepared.map((row) => Number(row['runs']))).toEqual([3]);
-  await one.close();
 });
 
 test('reads an incomplete merchant and tells what is missing; an unknown one is null', async () => {
