@@ -1,5 +1,6 @@
 import { putInState } from '../support/notifications';
 import { sql } from 'drizzle-orm';
+import { until } from '../support/delivery';
 import { addSilentEndpoint } from '../support/partner-events';
 import { useApi } from '../support/api';
 import { refusal, type CallOptions } from '../support/http-call';
@@ -81,17 +82,14 @@ describe('at the limit of the month', () => {
 
 /** Ends the notification that is queued, as soon as there is one. @returns its id */
 async function endQueued(state: 'failed' | 'cancelled', reason: string): Promise<string> {
-  for (;;) {
-    const [row] = await api.database.sql<{ id: string }[]>`select notification_id as id from deliveries`;
-    if (row !== undefined) {
-      await api.database.sql.begin(async (sql) => {
-        await putInState({ sql: sql as never }, row.id, state);
-        await sql`update notifications set end_reason = ${reason} where notification_id = ${row.id}`;
-      });
-      return row.id;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  const queued = () => api.database.sql<{ id: string }[]>`select notification_id as id from deliveries`;
+  await until(async () => (await queued()).length > 0, 'one is queued');
+  const [{ id } = { id: '' }] = await queued();
+  await api.database.sql.begin(async (sql) => {
+    await putInState({ sql: sql as never }, id, state);
+    await sql`update notifications set end_reason = ${reason} where notification_id = ${id}`;
+  });
+  return id;
 }
 
 // There is no worker here: the test ends a notification in its place.

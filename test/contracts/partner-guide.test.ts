@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { DELIVERY_LADDER_MS } from '../../domain/delivery-outcome';
 import { TEST_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import * as recovery from '../../contracts/notification-recovery';
@@ -27,19 +26,6 @@ test.each([
 ] as const)('the example with %s fits the contract, with every field', (holding, schema) => {
   const example: unknown = JSON.parse(block('json', holding));
   expect((schema as z.ZodObject).strict().parse(example)).toEqual(example);
-});
-
-test('the examples could all have happened: a quote is of one merchant, and eleven attempts take the ladder', () => {
-  const { data: quoted } = JSON.parse(block('json', 'finance_offer_summary'));
-  const { data: event } = JSON.parse(block('json', '"sequence"'));
-  expect(block('sh', 'v1/finance-quote')).toContain('"merchant_id": "M000001"');
-  expect([event.merchant_id, event.service_quote_id]).not.toEqual(['M100001', quoted.service_quote_id]);
-  const [failed] = JSON.parse(block('json', '"next_cursor"')).data.notifications;
-  expect(failed.attempts).toBe(DELIVERY_LADDER_MS.length);
-  const tookMs = Date.parse(failed.last_attempt.at) - Date.parse(failed.created_at);
-  const leastMs = DELIVERY_LADDER_MS.reduce((sum, ms) => sum + ms, 0);
-  expect(tookMs).toBeGreaterThan(leastMs);
-  expect(tookMs).toBeLessThan(leastMs * 1.1);
 });
 
 test('the test event that the guide shows is the one of the contract, byte for byte', () => {

@@ -9,30 +9,6 @@ import { PRODUCT_ROW, useOps } from './run';
 const ops = useOps();
 beforeAll(() => createPartner(ops.database.db, { partnerId: 'P100001', name: 'Example' }));
 
-test('service keys: shows a key once, lists, rotates, switches off and on, revokes, and writes it down', async () => {
-  const binding = { lender: 'lender_a', environment: 'live' };
-  const name = 'Lender A gateway';
-  const create = 'service-keys create --lender lender_a --environment live --expires-in 90d --name';
-  const created = await ops.json(create, name);
-  expect(created).toMatchObject({ key: expect.stringMatching(/^svc_/), name, ...binding, state: 'active' });
-  expect(created.notice).toContain('shown once');
-  const rotated = await ops.json('service-keys rotate --overlap 2d', created.key_id);
-  const replaced = { key_id: created.key_id, replaced_by: rotated.key_id };
-  expect(rotated).toMatchObject({ name, ...binding, replaced });
-  expect(await ops.json('service-keys deactivate', rotated.key_id)).toMatchObject({ state: 'inactive' });
-  expect(await ops.json('service-keys activate', rotated.key_id)).toMatchObject({ state: 'active' });
-  expect(await ops.json('service-keys revoke', rotated.key_id)).toMatchObject({ changed: true });
-  const listed = await ops.text('service-keys list');
-  for (const text of [created.last_four, 'lender_a', 'live']) expect(listed).toContain(text);
-  const details = await ops.column('details', 'changes list --subject', created.key_id);
-  expect(details.at(-1)).toMatchObject(binding);
-  const verbs = ['revoke', 'activate', 'deactivate'].map((verb) => `service-keys.${verb}`);
-  expect(await ops.actionsOn(rotated.key_id)).toEqual(verbs);
-  expect(await ops.actionsOn(created.key_id)).toEqual(['service-keys.rotate', 'service-keys.create']);
-  const everything = listed + JSON.stringify(await ops.json('changes list'));
-  for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(4));
-});
-
 test('service keys: are issued for a lender that exists and one environment only, and nothing is written down otherwise', async () => {
   const before = (await ops.json('service-keys list')).length;
   const missing = 'Lender lender_z does not exist: ops lenders list shows those that do.';

@@ -3,15 +3,6 @@ import { IDS, idNameOf, type IdName } from '../../ops/ids';
 import { buildProgram } from '../../ops/program';
 import { OTHER_DEPS, useOps } from './run';
 
-/** Where an id is expected: `ops notifications list --partner`. */
-interface Expected {
-  readonly command: readonly string[];
-  readonly name: string;
-  readonly kind: IdName;
-  /** The arguments with this id. */
-  readonly call: (id: string) => string[];
-}
-
 /** Required beside the id. */
 const REQUIRED: Readonly<Record<string, string>> = {
   '--environment': 'live',
@@ -67,7 +58,8 @@ const parameters = commands.flatMap(([command, { options, registeredArguments }]
 const nameOf = (parameter: Option | Argument) =>
   parameter instanceof Argument ? parameter.name() : (parameter.long ?? '');
 
-const expected: Expected[] = parameters.flatMap(({ command, options, registeredArguments, parameter }) => {
+/** Where an id is expected: `ops notifications list --partner`. `call` has the arguments with this id. */
+const expected = parameters.flatMap(({ command, options, registeredArguments, parameter }) => {
   const kind = idNameOf(parameter.parseArg);
   if (kind === undefined) return [];
   const required = options

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { liveSecrets } from '../../db/endpoints/secrets';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
+import { until } from '../support/delivery';
 import { attempt } from '../support/partner-events';
 import { DELIVERED, FAILED } from '../support/values';
 import { useOps } from './run';
@@ -129,18 +130,12 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
 
 /** Makes the first attempt of the next test that is stored, as a worker would. */
 async function attemptNext(httpStatus: 200 | 503): Promise<void> {
-  for (;;) {
-    const [row] = await ops.database.sql`
-      select notification_id as id from notifications_now where state = 'queued' and attempts = 0
-        and partner_id = 'P100002'`;
-    if (row === undefined) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      continue;
-    }
-    const result = httpStatus === 200 ? DELIVERED : { ...FAILED, httpStatus };
-    await attempt(ops.database, row['id'] as string, result, 60_000);
-    return;
-  }
+  const next = () => ops.database.sql<{ id: string }[]>`
+    select notification_id as id from notifications_now where state = 'queued' and attempts = 0
+      and partner_id = 'P100002'`;
+  await until(async () => (await next()).length > 0, 'a test is stored');
+  const result = httpStatus === 200 ? DELIVERED : { ...FAILED, httpStatus };
+  await attempt(ops.database, (await next())[0]?.id ?? '', result, 60_000);
 }
 
 test('waits for the first attempt: 0 and its status when it delivered, else 1 and what was answered', async () => {
