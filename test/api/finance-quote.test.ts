@@ -134,11 +134,6 @@ describe('merchants of every kind', () => {
     expect(linkOf(answer)).toContain('?loan_amount=900.00&customer_deposit=100.00&service_quote_id=');
   });
 
-  test('not authorised, without products and trading name: only the name is missing', async () => {
-    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', { missing_fields: ['trading_name'] });
-    expect(await api.quote({ merchant_id: 'M100012' })).toMatchObject(missing);
-  });
-
   test('nothing fits: success without offers, the adjustment stays', async () => {
     const amounts = { loan_amount: '50.00', customer_deposit: '0.00' };
     const { status, body } = await api.quote({ merchant_id: 'M100002', ...amounts });
@@ -166,10 +161,13 @@ describe('merchants of every kind', () => {
     expect(await api.quote({ merchant_id: 'M1000070' })).toMatchObject(refusal(404, 'MERCHANT_NOT_FOUND'));
   });
 
-  test('incomplete: says what is missing', async () => {
-    const details = { merchant_id: 'M100008', missing_fields: ['trading_name', 'products'] };
-    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', details);
-    expect(await api.quote({ merchant_id: 'M100008' })).toMatchObject(missing);
+  test.each([
+    ['M100008', ['trading_name', 'products']],
+    // It is not authorised, and so needs no products.
+    ['M100012', ['trading_name']],
+  ])('%s is incomplete: what is missing is said: %j', async (merchant_id, missing_fields) => {
+    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', { merchant_id, missing_fields });
+    expect(await api.quote({ merchant_id })).toMatchObject(missing);
   });
 
   test('a corrupt product row stops its merchant alone', async () => {

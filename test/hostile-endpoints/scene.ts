@@ -33,20 +33,7 @@ export interface Attempt {
   readonly answer: string | null;
 }
 
-/** What is known of a notification. */
-export interface Seen {
-  readonly state: string;
-  readonly reason: string | null;
-  readonly reservedMonth: string | null;
-  readonly attempts: readonly Attempt[];
-  /** Of its attempts: `http_status`, `delivered` … */
-  readonly words: readonly string[];
-  /** State of the partner's current endpoint, with the reason. */
-  readonly endpoint: string | null;
-  /** Warnings of the worker that name it. */
-  readonly warnings: readonly string[];
-}
-
+export type Seen = Awaited<ReturnType<typeof lookAt>>;
 type Scene = Awaited<ReturnType<typeof openScene>>;
 type HostilePartner = Awaited<ReturnType<Scene['partner']>>;
 
@@ -102,7 +89,7 @@ async function openScene(temporal: TestTemporal) {
       };
     },
     /** Waits until nothing more happens to it. */
-    async ended(notificationId: string): Promise<Seen> {
+    async ended(notificationId: string) {
       const open = async () => ['queued', 'started'].includes((await look(notificationId)).state);
       await until(async () => !(await open()), `the end of ${notificationId}`, 60_000);
       return look(notificationId);
@@ -122,8 +109,11 @@ async function openScene(temporal: TestTemporal) {
   };
 }
 
-async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: string): Promise<Seen> {
-  const [row] = await sql<Pick<Seen, 'state' | 'reason' | 'reservedMonth' | 'endpoint'>[]>`
+/** What is known of a notification. */
+async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: string) {
+  const [row] = await sql<
+    { state: string; reason: string | null; reservedMonth: string | null; endpoint: string }[]
+  >`
     select n.state, end_reason as reason, reserved_month::text as "reservedMonth",
       (select concat_ws(': ', e.state, e.disabled_reason) from webhook_endpoints e
         where e.partner_id = n.partner_id and e.state <> 'removed') as endpoint
@@ -133,7 +123,9 @@ async function lookAt({ sql }: Database, { logs }: TestWorker, notificationId: s
     select coalesce(outcome, 'under way') as outcome, failure, http_status as status,
       duration_ms as "durationMs", address, answer
     from delivery_attempts where notification_id = ${notificationId} order by attempt_number`;
+  /** Of the worker, that name it. */
   const warnings = logs.filter((line) => line.includes(notificationId) && line.includes('"level":40'));
+  /** Of its attempts: `http_status`, `delivered` … */
   const words = attempts.map(({ outcome, failure }) => failure ?? outcome);
   return { ...row, attempts: [...attempts], words, warnings };
 }
