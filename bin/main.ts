@@ -1,4 +1,4 @@
-export interface Help {
+interface Help {
   readonly usage: string;
   readonly purpose: string;
 }

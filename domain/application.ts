@@ -33,7 +33,7 @@ interface FittedOffer {
   readonly depositPence: number;
 }
 
-export interface QuotedOffers {
+interface QuotedOffers {
   readonly merchantReference: string | null;
   readonly fitted: readonly FittedOffer[];
   /** What the link of the summary carries: the basket with the merchant's deposit. No product need have these amounts. */

@@ -71,7 +71,7 @@ async function freeNumbers(db: DbOrTransaction, quoteId: string): Promise<number
   return Array.from({ length: MOST_OF_QUOTE }, (_, at) => at + 1).filter((number) => !taken.has(number));
 }
 
-export type SimulateEventAnswer =
+type SimulateEventAnswer =
   | { readonly kind: 'applied' }
   | { readonly kind: 'application_not_found' }
   | { readonly kind: 'not_applicable'; readonly state: ApplicationState };

@@ -4,7 +4,7 @@ import type { DbOrTransaction } from '../postgres/connect';
 import { retentionDays } from '../schema';
 
 /** Fewer days were asked for than are kept now: nothing was changed. */
-export class RetentionShortened extends Error {
+class RetentionShortened extends Error {
   override readonly name = 'RetentionShortened';
 }
 
