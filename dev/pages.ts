@@ -43,6 +43,20 @@ export async function servePages(
   };
 }
 
+/** Answers with what nothing keeps or takes for another type. */
+export function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
+  response.writeHead(status, {
+    'content-type': `${type}; charset=utf-8`,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(body);
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  send(response, status, 'application/json', `${JSON.stringify(body, null, 2)}\n`);
+}
+
 /** @returns undefined when the body is too large. */
 export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];

@@ -7,6 +7,8 @@ import {
   isFromElsewhere,
   parseJson,
   readBody,
+  send,
+  sendJson,
   servePages,
   type PageServer,
 } from '../pages';
@@ -51,8 +53,8 @@ const SAFE_PAGE =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'";
 /** Of this folder. The look is the shop's as well. */
 const FILES: Readonly<Record<string, readonly [path: string, type: string]>> = {
-  'GET /look.css': ['../look.css', 'text/css; charset=utf-8'],
-  'GET /receiver.js': ['receiver.js', 'text/javascript; charset=utf-8'],
+  'GET /look.css': ['../look.css', 'text/css'],
+  'GET /receiver.js': ['receiver.js', 'text/javascript'],
 };
 
 /** Starts the demo partner: an HTTPS endpoint that verifies what it gets, shows it, and misbehaves on request. */
@@ -74,7 +76,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
   let told = '';
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isForAnotherHost(request)) return json(response, 421, { error: 'this host is not served here' });
+    if (isForAnotherHost(request)) return sendJson(response, 421, { error: 'this host is not served here' });
     const route = `${request.method} ${request.url}`;
     if (route === 'GET /') {
       response.setHeader('content-security-policy', SAFE_PAGE);
@@ -85,15 +87,15 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
         story: story?.state() ?? null,
         told,
       };
-      return send(response, 200, 'text/html; charset=utf-8', renderPage(content));
+      return send(response, 200, 'text/html', renderPage(content));
     }
     const file = FILES[route];
     if (file !== undefined) return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
-    if (route === 'GET /deliveries') return json(response, 200, { behaviour, deliveries });
+    if (route === 'GET /deliveries') return sendJson(response, 200, { behaviour, deliveries });
     if (route === 'POST /webhooks') return receive(request, response);
     const order = orders[route];
-    if (order === undefined) return json(response, 404, { error: 'there is nothing here' });
-    if (isFromElsewhere(request)) return json(response, 403, { error: 'not from another site' });
+    if (order === undefined) return sendJson(response, 404, { error: 'there is nothing here' });
+    if (isFromElsewhere(request)) return sendJson(response, 403, { error: 'not from another site' });
     return order(request, response);
   }
 
@@ -142,7 +144,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
       body,
     };
     deliveries = [delivery, ...deliveries].slice(0, MOST_DELIVERIES);
-    if (answer !== null) json(response, answer, { verified: why === undefined });
+    if (answer !== null) sendJson(response, answer, { verified: why === undefined });
   }
 
   async function setBehaviour(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -156,10 +158,10 @@ export async function startReceiver(options: ReceiverOptions): Promise<RunningRe
       const error = parsed.error.issues
         .map((issue) => `${issue.path.join('.')}: ${issue.message}`)
         .join('; ');
-      return json(response, 400, { error });
+      return sendJson(response, 400, { error });
     }
     behaviour = parsed.data;
-    if (!isForm) return json(response, 200, behaviour);
+    if (!isForm) return sendJson(response, 200, behaviour);
     seeOther(response);
   }
 
@@ -180,15 +182,5 @@ const seeOther = (response: ServerResponse) => void response.writeHead(303, { lo
 const said = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 function tooLarge(response: ServerResponse): void {
-  json(response, 413, { error: 'the body is too large' });
-}
-
-function json(response: ServerResponse, status: number, body: unknown): void {
-  send(response, status, 'application/json', `${JSON.stringify(body, null, 2)}\n`);
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
-  const withoutBody = status === 204 || status === 304;
-  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
-  response.end(withoutBody ? undefined : body);
+  sendJson(response, 413, { error: 'the body is too large' });
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { formatPence, parsePence } from '../../domain/money';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { askPartnerApi, type PartnerSettings } from '../calls';
-import { isFromElsewhere, parseJson, readBody, servePages, type PageServer } from '../pages';
+import { isFromElsewhere, parseJson, readBody, send, sendJson, servePages, type PageServer } from '../pages';
 import type { Delivery } from '../receiver';
 
 interface ShopOptions {
@@ -51,45 +51,49 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const file = request.method === 'GET' ? FILES[request.url ?? ''] : undefined;
-    if (file !== undefined) return send(response, file[1], readFileSync(join(__dirname, file[0])));
+    if (file !== undefined) {
+      response.setHeader('content-security-policy', POLICY);
+      return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
+    }
     switch (`${request.method} ${request.url}`) {
       case 'GET /merchants':
-        return json(response, 200, {
+        return sendJson(response, 200, {
           merchants: options.merchants,
           situations: situations(),
           partner_page: options.partnerPage,
         });
       case 'GET /inbox':
-        return json(response, 200, options.deliveries());
+        return sendJson(response, 200, options.deliveries());
       case 'POST /quote':
       case 'POST /test-notification':
       case 'POST /demo-application':
         return act(request, response);
       default:
-        return json(response, 404, { error: 'there is nothing here' });
+        return sendJson(response, 404, { error: 'there is nothing here' });
     }
   }
 
   async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isFromElsewhere(request)) return json(response, 403, { error: 'not from another site' });
+    if (isFromElsewhere(request)) return sendJson(response, 403, { error: 'not from another site' });
     if (request.url === '/test-notification') {
       const { answer } = await sendTestNotification(partner);
-      return json(response, 200, { said: wordsFor(answer) });
+      return sendJson(response, 200, { said: wordsFor(answer) });
     }
     if (request.url === '/demo-application') {
-      return json(response, 200, { said: await options.runDemoApplication() });
+      return sendJson(response, 200, { said: await options.runDemoApplication() });
     }
     const basket = basketSchema.safeParse(parseJson((await readBody(request, BODY_LIMIT_BYTES))?.toString()));
-    if (!basket.success) return json(response, 400, { error: 'a basket is merchant_id, price and deposit' });
+    if (!basket.success)
+      return sendJson(response, 400, { error: 'a basket is merchant_id, price and deposit' });
     const { merchant_id: merchantId, price, deposit } = basket.data;
     const exchange = await askForQuote(partner, { merchantId, price, deposit });
-    return json(response, 200, { ...exchange, disclosure: DISCLOSURE });
+    return sendJson(response, 200, { ...exchange, disclosure: DISCLOSURE });
   }
 
   return servePages(options, (request, response) =>
     handle(request, response).catch((error: unknown) => {
       if (response.headersSent) throw error;
-      json(response, 502, {
+      sendJson(response, 502, {
         said: `The service could not be reached: ${error instanceof Error ? error.message : String(error)}`,
       });
     }),
@@ -108,19 +112,6 @@ function wordsFor(answer: unknown): string {
   };
   if (error !== undefined) return `${error.code}: ${error.message}`;
   return data === undefined ? 'The service gave no answer.' : `${data.event_id}: ${data.status}.`;
-}
-
-function json(response: ServerResponse, status: number, body: unknown): void {
-  response.statusCode = status;
-  send(response, 'application/json', JSON.stringify(body));
-}
-
-function send(response: ServerResponse, type: string, content: string | Buffer): void {
-  response.setHeader('content-type', `${type}; charset=utf-8`);
-  response.setHeader('content-security-policy', POLICY);
-  response.setHeader('x-content-type-options', 'nosniff');
-  response.setHeader('cache-control', 'no-store');
-  response.end(content);
 }
 
 interface Exchange {
