@@ -24,6 +24,7 @@ import { getWebhookEndpoint, listWebhookKeys } from './routes/webhooks';
 interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
+  readonly onKeyUsed: (keyId: string) => void;
   /** Calls without a valid key per source address and minute. */
   readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
@@ -41,7 +42,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const { logger, metrics, queries } = deps;
   const proxied = deps.trustedProxies.length > 0;
   const keyless = createKeylessLimit(deps.keylessPerMinute, () => metrics.keylessRefused.inc());
-  const authenticate = authenticator(deps.catalogue);
+  const authenticate = authenticator(deps.catalogue, deps.onKeyUsed);
   const { countCall, checkRateLimit } = rateLimits(deps.limiter, () => metrics.rateLimitRefused.inc());
   const app = Fastify({
     ...listenerOptions(deps.tls),

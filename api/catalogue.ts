@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { loadMerchant, type StoredMerchant } from '../db/catalogue/merchants';
-import { findKeyByHash, loadAllKeys, loadKeysOfPartner, type ApiKeyRecord } from '../db/keys';
+import { writeKeyUses, findKeyByHash, loadAllKeys, loadKeysOfPartner, type ApiKeyRecord } from '../db/keys';
 import { ATTEMPTS_CHANNEL } from '../db/notifications/notification';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../db/postgres/change-feed';
 import type { Sql } from '../db/postgres/connect';
@@ -187,3 +187,31 @@ const catalogueMerchant = (stored: StoredMerchant): CatalogueMerchant => ({
   onlyFor: stored.partnerAccess === 'all' ? null : new Set(stored.partnerIds),
   setup: completeMerchant(stored.setup),
 });
+
+const HOUR_MS = 3_600_000;
+/** More keys than there are: a process that runs for years forgets what it has written, and writes it once more. */
+const MOST_NOTED = 10_000;
+
+/** Keeps in memory which keys were accepted, and writes each once an hour: no call waits for it, and few statements are made. */
+export function createKeyUses(sql: Sql, now: () => number = Date.now) {
+  const written = new Map<string, number>();
+  const pending = new Set<string>();
+  return {
+    /** A key was accepted. */
+    used: (keyId: string): void => {
+      if (written.get(keyId) !== Math.floor(now() / HOUR_MS)) pending.add(keyId);
+    },
+    /** Writes those that were not written in this hour. What cannot be written now is left to the next time. */
+    write: async (): Promise<void> => {
+      if (pending.size === 0) return;
+      const hour = Math.floor(now() / HOUR_MS);
+      const ids = [...pending];
+      await writeKeyUses(sql, ids, hour * HOUR_MS);
+      if (written.size > MOST_NOTED) written.clear();
+      for (const id of ids) {
+        written.set(id, hour);
+        pending.delete(id);
+      }
+    },
+  };
+}

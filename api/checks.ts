@@ -69,7 +69,7 @@ function bearerKey(request: FastifyRequest): string {
 const notValid = () => new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
 
 /** The check of the API key. Unknown, inactive, revoked and expired keys and inactive partners' get one refusal, which tells a caller nothing. */
-export function authenticator(catalogue: Pick<Catalogue, 'findKey'>) {
+export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, onKeyUsed: (keyId: string) => void) {
   function callerOf(record: ApiKeyRecord | undefined): Caller {
     const usable =
       record !== undefined &&
@@ -77,6 +77,7 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>) {
       record.partnerState === 'active' &&
       (record.expiresAt === null || record.expiresAt.getTime() > Date.now());
     if (!usable) throw notValid();
+    onKeyUsed(record.keyId);
     return { keyId: record.keyId, partnerId: record.partnerId, environment: record.environment };
   }
   return function authenticate(request: FastifyRequest): Caller | Promise<Caller> {
@@ -102,6 +103,7 @@ const GATHER_MS = 250;
 export function serviceAuthenticator(
   findServiceKeys: (hashes: readonly Buffer[]) => Promise<ServiceKeys>,
   keyless: KeylessLimit,
+  onKeyUsed: (keyId: string) => void,
 ) {
   const accepted = new LRUCache<string, true>({ max: MOST_REMEMBERED });
   let alone = 0;
@@ -141,6 +143,7 @@ export function serviceAuthenticator(
     }
     accepted.set(id, true);
     const { keyId, lender, environment } = key;
+    onKeyUsed(keyId);
     return { keyId, lender, environment };
   }
 

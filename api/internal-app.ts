@@ -19,6 +19,7 @@ interface ApplicationsDeps {
   readonly queries: ApiQueries;
   readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications' | 'keylessRefused'>;
   readonly keylessPerMinute: number;
+  readonly onKeyUsed: (keyId: string) => void;
   /** Addresses and CIDRs of proxies whose `X-Forwarded-For` names the source. */
   readonly trustedProxies: readonly string[];
   readonly tracer: RequestTracer | null;
@@ -75,7 +76,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationsDeps, logger: F
     traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, metrics);
     keyed.decorateRequest('service');
-    keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless));
+    keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless, deps.onKeyUsed));
     createCreditApplication(keyed, queries, metrics);
     recordLenderEvent(keyed, queries);
     getCreditApplication(keyed, queries);

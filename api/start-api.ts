@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { connectDatabase } from '../db/postgres/connect';
+import { BEAT_EVERY_MS } from '../db/processes';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
 import { keepBeating, openTogether, reportLogin, type Closers } from '../runtime/process';
 import { openTracing } from '../runtime/telemetry/tracing';
-import { withTimeout } from '../timing/timing';
+import { startLoop, withTimeout } from '../timing/timing';
 import { buildApp } from './app';
-import { openCatalogue } from './catalogue';
+import { createKeyUses, openCatalogue } from './catalogue';
 import { buildInternalApp } from './internal-app';
 import { connectRedis, createRateLimiter } from './limits';
 import { drainable, useCertificate, type TlsFiles } from './listener';
@@ -63,6 +64,14 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const inserts = connect('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME);
   const pages = connect('pfqs api pages', PAGES_AT_A_TIME, true);
   closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
+  const keyUses = createKeyUses(database.sql);
+  const writing = startLoop({
+    round: keyUses.write,
+    everyMs: BEAT_EVERY_MS,
+    // Written with the next round: it only informs operators.
+    onError: () => undefined,
+  });
+  closers.add(() => writing.stop());
   closers.add(keepBeating(database.sql, { kind: 'api', build: config.WORKER_BUILD_ID ?? null }));
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
@@ -107,6 +116,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
       await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
     applications: {
+      onKeyUsed: keyUses.used,
       queries,
       metrics,
       tracer: tracing,
@@ -117,6 +127,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));
   const app = buildApp({
+    onKeyUsed: keyUses.used,
     queries,
     catalogue,
     attempts,

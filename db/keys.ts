@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
 import { findLender, refuseTestLender } from './applications/lenders';
 import type { Partner } from './catalogue/partners';
-import { columns, oneRow, rowsOf, type DbOrTransaction, type Reader } from './postgres/connect';
+import { columns, oneRow, rowsOf, runPrepared, type DbOrTransaction, type Reader } from './postgres/connect';
 import { Refused } from './refused';
 import { apiKeys, creditApplications, partners, serviceKeys } from './schema';
 import { given, isExpired } from './schema/columns';
@@ -304,6 +304,22 @@ export const {
 });
 
 /** The secret of this database that authenticates cursors of pages: the same for every API process, and after a restart. */
+const NOTE_USES = `
+  insert into key_uses (key_id, used_at)
+  select id, to_timestamp($2::float8 / 1000) from unnest($1::text[]) id
+  on conflict (key_id) do update set used_at = excluded.used_at where key_uses.used_at < excluded.used_at`;
+
+/** Writes that these keys were accepted in the hour that began then. */
+export const writeKeyUses = (sql: Reader, keyIds: readonly string[], hourMs: number) =>
+  runPrepared(sql, NOTE_USES, [keyIds, hourMs]);
+
+/** When each of these keys was last accepted, to the hour. */
+export async function lastUses(db: Reader, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+  const text = `select ${columns('u', 'key_id, used_at')} from key_uses u where u.key_id = any($1::text[])`;
+  const rows = await rowsOf<{ keyId: string; usedAt: Date }>(db, text, [keyIds]);
+  return new Map(rows.map(({ keyId, usedAt }) => [keyId, usedAt]));
+}
+
 export async function readCursorSecret(reader: Reader): Promise<Buffer> {
   const text = `select encode(secret, 'base64') as secret from cursor_secrets`;
   return Buffer.from((await oneRow<{ secret: string }>(reader, text)).secret, 'base64');

@@ -16,6 +16,8 @@ import {
   revokeServiceKey,
   rotateServiceKey,
   setServiceKeyState,
+  lastUses,
+  type ServiceKeySummary,
 } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import {
@@ -46,7 +48,12 @@ Examples:
 
 const LIFE = ['--expires-in <duration>', 'life of the key, such as 90d; default: no end', duration] as const;
 
-const COLUMNS = { expires: 'expires_at', created: 'created_at', 'replaced by': 'replaced_by' } as const;
+const COLUMNS = {
+  'last used': 'last_used_at',
+  expires: 'expires_at',
+  created: 'created_at',
+  'replaced by': 'replaced_by',
+} as const;
 
 export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = group(program, 'keys', 'API keys of partners.', KEY_EXAMPLES);
@@ -75,7 +82,12 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
     const { partner: partnerId, after, limit } = call.options;
     const found = await listKeys(call.db, { partnerId, after, limit });
-    const answer = listed(found, snakeCased, {
+    const used = await lastUses(
+      call.db,
+      found.map(({ keyId }) => keyId),
+    );
+    const view = (one: ApiKeySummary) => ({ ...snakeCased(one), last_used_at: used.get(one.keyId) ?? null });
+    const answer = listed(found, view, {
       key: 'key_id',
       partner: 'partner_id',
       environment: 'environment',
@@ -123,8 +135,17 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
   });
 
   const list = keys.command('list').description('Service keys, without the keys themselves.');
-  handle(list, deps, async ({ db }) =>
-    listed(await listServiceKeys(db), snakeCased, {
+  handle(list, deps, async ({ db }) => {
+    const found = await listServiceKeys(db);
+    const used = await lastUses(
+      db,
+      found.map(({ keyId }) => keyId),
+    );
+    const view = (one: ServiceKeySummary) => ({
+      ...snakeCased(one),
+      last_used_at: used.get(one.keyId) ?? null,
+    });
+    return listed(found, view, {
       key: 'key_id',
       name: 'name',
       lender: 'lender',
@@ -132,8 +153,8 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
       'ends in': 'last_four',
       state: keyStatus,
       ...COLUMNS,
-    }),
-  );
+    });
+  });
 
   addLifecycle(keys, deps, {
     noun: 'service-keys',

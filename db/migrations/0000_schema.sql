@@ -155,6 +155,10 @@ CREATE TABLE "delivery_intervals" (
 	CONSTRAINT "delivery_intervals_notification_id_kind_began_at_pk" PRIMARY KEY("notification_id","kind","began_at"),
 	CONSTRAINT "delivery_intervals_kind" CHECK ("delivery_intervals"."kind" in ('held', 'paused'))
 );
+CREATE TABLE "key_uses" (
+	"key_id" text PRIMARY KEY NOT NULL,
+	"used_at" timestamp with time zone NOT NULL
+);
 CREATE TABLE "merchant_partners" (
 	"merchant_id" text NOT NULL,
 	"partner_id" text NOT NULL,

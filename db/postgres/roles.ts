@@ -35,6 +35,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert, update (state, recovery)',
   },
   api_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
+  key_uses: { api: 'select, insert, update (used_at)', ops: 'select' },
   service_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   lenders: { api: 'select', ops: 'select, insert, update (name, reference_format)' },
   merchants: {

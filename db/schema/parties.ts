@@ -75,3 +75,9 @@ export const serviceKeys = pgTable(
     check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],
 );
+
+/** When a key of either kind was last accepted, to the hour. Not in the rows of the keys: a change of those is announced to every process. */
+export const keyUses = pgTable('key_uses', {
+  keyId: text('key_id').primaryKey(),
+  usedAt: moment('used_at').notNull(),
+});
