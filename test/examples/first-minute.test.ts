@@ -17,13 +17,14 @@ beforeAll(async () => {
   folder = await temporaryDirectory('minute');
   installPackage(folder);
 }, 120_000);
-afterAll(async () => {
+// Before the API closes, which would wait for what is asked of it.
+afterEach(async () => {
   for (const { child, ended } of [listening, receiver]) {
     child.kill('SIGKILL');
     await ended;
   }
-  await removeDirectory(folder);
 });
+afterAll(() => removeDirectory(folder));
 
 test('from a key and the address to a verified, completed application in under a minute', async () => {
   const tls = await createTestTls();
