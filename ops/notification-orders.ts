@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { cancelNotification, notePause } from '../db/notifications/attempt';
 import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
-import { countUnderWay } from '../db/notifications/pauses';
+import { countUnderWay } from '../db/notifications/hold';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { resendNotification } from '../db/notifications/resend';
 import { Refused } from '../db/refused';

@@ -8,7 +8,7 @@ import {
   whatTheyDo,
   type DoingCount,
 } from '../db/notifications/operator';
-import { listPauses } from '../db/notifications/pauses';
+import { listPauses } from '../db/notifications/hold';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { duration, environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';

@@ -13,7 +13,7 @@ import {
   pauseDeliveries,
   resumeDeliveries,
   type DeliveryPause,
-} from '../db/notifications/pauses';
+} from '../db/notifications/hold';
 import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { newIdOf, withId } from './ids';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reportEvents, type ReportedEvent } from '../db/notifications/report';
+import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
 import type { Reader } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { lateReasons, latenessMs, type LateReason } from '../domain/lateness';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { listEndpoints } from '../db/endpoints/endpoints';
 import { backlog, deliveryFigures } from '../db/figures';
-import { listPauses } from '../db/notifications/pauses';
+import { listPauses } from '../db/notifications/hold';
 import type { Db } from '../db/postgres/connect';
 import { listProcesses, readPostgres } from '../db/processes';
 import { withTimeout } from '../timing/timing';

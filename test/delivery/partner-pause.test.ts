@@ -99,7 +99,7 @@ test('a pause while two workers send: no attempt begins after it, what was sent 
     setTimeout(() => {
       underWay -= 1;
       response.writeHead(200).end();
-    }, 300);
+    }, 1_000);
   });
   for (let nth = 0; nth < 80; nth += 1) await store();
   await until(() => sent() >= 10, 'some are being sent');

@@ -1,6 +1,6 @@
 import { cancelNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
 import { claimDue } from '../../../db/notifications/claim';
-import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/pauses';
+import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import type { Tenant } from '../../../domain/tenant';
 import { useDatabase } from '../../support/database';

@@ -1,7 +1,7 @@
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
 import { claimDue } from '../../../db/notifications/claim';
-import { pauseDeliveries } from '../../../db/notifications/pauses';
+import { pauseDeliveries } from '../../../db/notifications/hold';
 import {
   DELIVERY_CHANGES,
   DELIVERY_STATES,
