@@ -38,6 +38,9 @@ const OPERATIONS = [
   { path: '/v1/notifications/recoveries/{recovery_id}', cases: Math.min(WITH_ID, CASES) },
   { path: '/v1/credit-applications/{credit_application_id}', cases: Math.min(WITH_ID, CASES) },
   { path: '/v1/webhook-keys', cases: Math.min(5_000, CASES) },
+  { path: '/v1/webhook-endpoint', cases: Math.min(5_000, CASES) },
+  { path: '/v1/sandbox/credit-applications', cases: Math.min(WITH_ID, CASES) },
+  { path: '/v1/sandbox/credit-applications/{credit_application_id}/events', cases: Math.min(WITH_ID, CASES) },
 ] as const;
 type Operation = (typeof OPERATIONS)[number];
 /** What every key is answered for, and what this script stores. */
