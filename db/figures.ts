@@ -80,7 +80,7 @@ const BACKLOG = `
     coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
   from of_queue`;
 
-/** Reads all rows of deliveries, and no others: that a notification is old is in its id. */
+/** Reads all rows of `deliveries` and nothing else: the id of a notification says when it was created. */
 export async function backlog(reader: Reader): Promise<Backlog> {
   type Row = Omit<Backlog, 'oldestMs'> & { readonly oldest: string | null; readonly now: number };
   const { oldest, now, ...figures } = await oneRow<Row>(reader, BACKLOG);

@@ -114,7 +114,10 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
   },
 ];
 
-/** The lenders of their products, made by the migration. No service key is for one of them, and no other product is theirs: only the sandbox's simulator opens applications for them. */
+/**
+ * The lenders of their products, made by the migration. No service key is for one of them, and they have no other products: only the
+ * simulator of the sandbox opens applications for them.
+ */
 export const TEST_LENDERS: ReadonlySet<string> = new Set(['test_lender_a', 'test_lender_b']);
 
 export const TEST_MERCHANTS: ReadonlyMap<string, TestMerchant> = new Map(

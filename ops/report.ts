@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
+import type { MomentOrAgo } from '../db/notifications/recoverable';
 import type { Reader } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { lateReasons, latenessMs, type LateReason } from '../domain/lateness';
@@ -7,8 +8,6 @@ import { duration, environmentOption, limited, momentOrAgo } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { moment, printable, snakeCased, table, textOf, type Answer } from './output';
-
-type MomentOrAgo = ReturnType<typeof momentOrAgo>;
 
 /** A partner's busiest day; more is asked for in spans. */
 const MOST_EVENTS = 10_000;
@@ -71,10 +70,12 @@ function eventView(one: ReportedEvent) {
     created_at: createdAt,
     delivered_at: deliveredAt,
     late_seconds: Math.round(latenessMs(one) / 100) / 10,
-    reasons: reasons.map(({ from, to, why, what }) => ({ why, what, from, to })),
+    reasons: reasons.map(reasonView),
     why: reasons.map(reasonText).join('; '),
   };
 }
+
+const reasonView = ({ from, to, why, what }: LateReason) => ({ why, what, from, to });
 
 const WHY_HELD: Readonly<Record<string, string>> = {
   endpoint_gone: 'the endpoint answered 410 and was disabled',
@@ -122,7 +123,7 @@ export function withReasons(answer: Answer, reasons: readonly LateReason[]): Ans
   return {
     json: {
       ...(answer.json as object),
-      why_late: reasons.map(({ from, to, why, what }) => ({ why, what, from, to })),
+      why_late: reasons.map(reasonView),
     },
     text: (most) => textOf(answer.text, most).replace('\n\n', () => `\n${text}\n`),
   };

@@ -163,7 +163,8 @@ function storedProblems({ postgres, processes, backlog, deliveries, endpoints }:
 
 function storedLines({ postgres, processes, backlog, deliveries, endpoints, pauses }: Stored, at: Date) {
   const { queued, started, held } = deliveries.undelivered;
-  const since = (ms: number) => (ms === 0 ? '' : ` (oldest ${age(new Date(at.getTime() - ms), at)})`);
+  const oldest = (ms: number) => `oldest ${age(new Date(at.getTime() - ms), at)}`;
+  const single = deliveries.oldestPausedMs;
   return {
     ...Object.fromEntries(
       processes.map((one, nth) => [
@@ -172,7 +173,7 @@ function storedLines({ postgres, processes, backlog, deliveries, endpoints, paus
       ]),
     ),
     Postgres: `${postgres.role}, ${postgres.standbys} standbys${postgres.synchronous ? ', synchronous' : ''}`,
-    Backlog: `${backlog.pending} wait for their first attempt${since(backlog.oldestMs)}, ${backlog.capped} of them for a slot of their endpoint`,
+    Backlog: `${backlog.pending} wait for their first attempt${backlog.oldestMs === 0 ? '' : ` (${oldest(backlog.oldestMs)})`}, ${backlog.capped} of them for a slot of their endpoint`,
     Deliveries: `${queued} queued, ${started} started, ${held} held`,
     Endpoints:
       endpoints.length === 0
@@ -185,12 +186,13 @@ function storedLines({ postgres, processes, backlog, deliveries, endpoints, paus
             )
             .join('; '),
     Paused:
-      pauses
-        .map((one) => `${one.partnerId} ${one.environment} since ${moment(one.pausedAt)} by ${one.pausedBy}`)
-        .join('; ') +
-      (pauses.length === 0
-        ? `no partner${since(deliveries.oldestPausedMs).replace(' (oldest', '; single deliveries (oldest')}`
-        : ''),
+      pauses.length > 0
+        ? pauses
+            .map(
+              (one) => `${one.partnerId} ${one.environment} since ${moment(one.pausedAt)} by ${one.pausedBy}`,
+            )
+            .join('; ')
+        : `no partner${single === 0 ? '' : `; single deliveries (${oldest(single)})`}`,
     'Last backup': postgres.lastBackupAt === null ? 'none' : `${age(postgres.lastBackupAt, at)} ago`,
   };
 }

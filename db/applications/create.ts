@@ -131,8 +131,8 @@ function offersOf({ fitted, merchantReference, response, loanPence, depositPence
 const USUAL_APPLICATIONS_OF_QUOTE = 20;
 
 /**
- * Counts the applications that lenders have opened from a quote after one more was committed, so that the last of several at once sees them all. None is refused:
- * a page that many shoppers see may share a quote.
+ * Counts the applications that lenders have opened from a quote, after one more was committed, so that the last of several at once sees
+ * them all. None is refused: a page that many shoppers see may share a quote.
  * @returns null for a usual number; else the warning, and whether it is new: a quote has one warning.
  */
 export async function warnOfCrowdedQuote(
