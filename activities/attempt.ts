@@ -21,13 +21,13 @@ import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook';
 
 export interface AttemptDeps {
-  /** For statements that are prepared (`plannedOnce`). */
+  /** A connection for prepared statements. */
   readonly sql: Sql;
   readonly keyRing: KeyRing;
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
-  /** Runs an attempt when its endpoint may have another slot. */
+  /** Runs an attempt if its endpoint has a free slot. */
   readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy> };
   readonly now: () => Date;
   readonly monotonicMs: () => number;
@@ -35,7 +35,7 @@ export interface AttemptDeps {
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
   /** A notification has ended without being delivered, or is held. */
   readonly onEnd: (end: EndedNotification) => void;
-  /** Slots for attempts within a workflow task; null for a notification without one in this process. */
+  /** Slots for attempts within a workflow task. Returns null when this process reserved none. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
@@ -62,31 +62,31 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
 
 interface SendOrder extends NotificationRef {
   readonly queue: string;
-  /** Whether the workflow knows its step of the ladder. If it does not, and a next attempt is planned, the answer is `wait`. */
+  /** Whether the workflow knows its step. If not, and an attempt is planned, the answer is `wait`. */
   readonly told: boolean;
 }
 
-/** No attempt was made: enough are under way to that endpoint. The workflow asks again after the wait. */
+/** No attempt was made, because the endpoint has no free slot. The workflow asks again later. */
 export interface Busy {
   readonly kind: 'busy';
   /** Whole milliseconds. */
   readonly waitMs: number;
 }
 
-/** Ids and outcomes only: it is stored in the workflow's history. */
+/** Contains ids and outcomes only, because it is stored in the history of the workflow. */
 type SendResult =
   | {
       readonly kind: 'sent';
       readonly attemptNumber: number;
-      /** Steps of the retry ladder that had been made before it. */
+      /** Steps of the retry ladder before this attempt. */
       readonly step: number;
       readonly outcome: DeliveryOutcome;
       readonly address: string | null;
     }
   | Busy
-  /** No attempt is due: this workflow replaces one that is gone, and continues at its step. */
+  /** No attempt is due. This workflow replaces one that is gone, and continues at its step. */
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
-  /** No attempt was made, and none will be: the notification has ended, now or before, or is held. */
+  /** No attempt was made, and none follows: the notification has ended or is held. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   | { readonly kind: 'paused' }
   | { readonly kind: 'superseded' };
@@ -102,10 +102,13 @@ export interface AttemptResult {
   readonly retryInMs: number | null;
 }
 
-/** `declined`: no attempt was made here; it belongs on the queue of the sends. `recorded`: it was a delivery, which has been recorded too. */
+/** `declined`: no attempt was made, and `sendAttempt` makes it. `recorded`: a delivery was recorded. */
 type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readonly kind: 'declined' };
 
-/** Makes one attempt; throws only for our own faults: Temporal repeats it, which closes the row as `unknown` and sends the event again. */
+/**
+ * Makes one attempt. It throws only for our own faults. Temporal then repeats it, which closes the row
+ * of the first try as `unknown` and sends the event again.
+ */
 export function createSendAttempt(deps: AttemptDeps) {
   const attempt = createAttempt(deps);
 
@@ -117,9 +120,10 @@ export function createSendAttempt(deps: AttemptDeps) {
 }
 
 /**
- * Makes the first attempt within the workflow task, where that is safe and quick: this process reserved a slot for it, for an endpoint
- * that answers fast. All others are declined and left to `sendAttempt`; after a crash there is no reservation. A delivery is recorded
- * here as well, which saves the workflow a task. A record that fails is no failure of this activity, which would send again.
+ * Makes the first attempt within the workflow task, if this process has reserved a slot for it, which
+ * it does for fast endpoints. It declines any other, also after a crash. It records a delivery as well,
+ * which saves the workflow a task. If that record fails, the activity still succeeds, because a failed
+ * activity would send again.
  */
 export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: AttemptResult) => Promise<void>) {
   const { fastPath, sendSlots, warn } = deps;
@@ -153,7 +157,10 @@ export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: Attem
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
-/** Makes an attempt of a notification, or ends or holds one that cannot be sent. @param onlyEndpoint else `other_endpoint`; null: any */
+/**
+ * Makes an attempt, or ends or holds a notification that cannot be sent.
+ * @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all
+ */
 function createAttempt(deps: AttemptDeps) {
   const { sql, send, now, warn, monotonicMs, onEnd } = deps;
 
@@ -164,7 +171,7 @@ function createAttempt(deps: AttemptDeps) {
     return { kind: 'over', ...refusal };
   }
 
-  /** @throws when a secret cannot be opened here: another worker may have its key, and no attempt was made. */
+  /** @throws when no key here opens a secret: another worker may have the key. No attempt was made. */
   async function signed(ref: NotificationRef, opened: Opened): Promise<Record<string, string>> {
     try {
       return headersOf(deps, opened, Math.floor(now().getTime() / 1_000));
@@ -193,7 +200,7 @@ function createAttempt(deps: AttemptDeps) {
     }
     const kept = answer ?? detail;
     if (kept !== null && kept !== '') {
-      // The partner's answer is useful, but not worth a second event when the database is away.
+      // The partner's answer is useful, but a failure to store it must not send the event again.
       await keepAnswer(sql, { notificationId: ref.notificationId, attemptNumber }, kept).catch(
         (error: unknown) => warn({ ...about, err: error }, 'the answer of an endpoint was not kept'),
       );
@@ -223,7 +230,7 @@ function createAttempt(deps: AttemptDeps) {
       case 'monthly_limit':
         return refuse(ref, { state: 'failed', reason: opened.kind });
       case 'no_endpoint': {
-        // A test is worth its answer now; an event of an application waits for an endpoint.
+        // A test is answered now. An event of an application waits for an endpoint.
         const state = opened.eventType === TEST_EVENT_TYPE ? 'failed' : 'held';
         return refuse(ref, { state, reason: opened.reason });
       }
@@ -233,7 +240,7 @@ function createAttempt(deps: AttemptDeps) {
 
 const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
 
-/** Whether the body agrees with its row. Checked before the signature, which would vouch for it. A test names no application. */
+/** Checks that the body agrees with its row before it is signed. A test names no application. */
 function isEvent(row: Opened['notification']): boolean {
   const { applicationId, sequence, merchantReference } = row;
   const isTest = row.eventType === TEST_EVENT_TYPE;

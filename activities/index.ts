@@ -13,7 +13,7 @@ import { createRetentionActivities, type RetentionDeps } from './remove-expired'
 
 export type { AttemptFacts, AttemptResult, Busy, EndedNotification, SendWebhook } from './attempt';
 
-/** Every side effect of the workflows. The sends have a task queue of their own, so that slow partners do not delay records. */
+/** Every side effect of the workflows. Sends have their own task queue: slow partners delay no record. */
 export function createActivities(deps: AttemptDeps & RecordingDeps & RetentionDeps) {
   const recordResult = createRecordResult(deps);
   const { removeExpired, reportRemoval } = createRetentionActivities(deps);
@@ -40,7 +40,10 @@ interface RecordingDeps extends Pick<AttemptDeps, 'sql' | 'monotonicMs' | 'warn'
   ) => void;
 }
 
-/** Records an attempt's outcome, apart from the send, so that a failed record never sends again; a second record changes nothing. */
+/**
+ * Records the outcome of an attempt. This is apart from the send, so that a failed record never sends
+ * again. A second record changes nothing.
+ */
 export function createRecordResult({ sql, monotonicMs, warn, onRecorded, onEnd }: RecordingDeps) {
   return async function recordResult(result: AttemptResult): Promise<void> {
     const begunMs = monotonicMs();
@@ -49,8 +52,8 @@ export function createRecordResult({ sql, monotonicMs, warn, onRecorded, onEnd }
       (error: unknown) => {
         if (!(error instanceof ForeignResult)) throw error;
         warn({ notificationId, attemptNumber }, `a reported result counts for nothing: ${error.message}`);
-        // Another worker has reported a result, or the database was restored. A repetition would not help: the workflow fails, the
-        // reconciler finds that, and a new workflow makes the delivery.
+        // Another worker has reported a result, or the database was restored. A retry would not help.
+        // The workflow fails, the reconciler notices, and a new workflow makes the delivery.
         throw ApplicationFailure.nonRetryable(error.message, 'foreign_result');
       },
     );
@@ -75,7 +78,7 @@ function createEndDelivery({ sql, onEnd }: Pick<RecordingDeps, 'sql' | 'onEnd'>)
 
 type Activity<Input, Output> = (input: Input) => Promise<Output>;
 
-/** Well under the heartbeat timeout of the workflow (10 s), which is how soon a dead worker is noticed. */
+/** Well under the heartbeat timeout of the workflow, 10 s, after which a worker counts as dead. */
 const HEARTBEAT_MS = 2_500;
 
 function withHeartbeat<Input, Output>(activity: Activity<Input, Output>): Activity<Input, Output> {
@@ -90,7 +93,10 @@ function withHeartbeat<Input, Output>(activity: Activity<Input, Output>): Activi
   };
 }
 
-/** The SDK keeps the class of a thrown error, and of its cause code and table (failure-converter.ts): an error with a code becomes a cause. */
+/**
+ * The SDK keeps only the class of a thrown error, but code and table of its cause
+ * (failure-converter.ts). An error with a code therefore becomes a cause.
+ */
 function withCode<Input, Output>(activity: Activity<Input, Output>): Activity<Input, Output> {
   return async (input) => {
     try {

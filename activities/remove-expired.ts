@@ -15,11 +15,11 @@ import {
 } from '../domain/retention';
 import type { AttemptDeps } from './attempt';
 
-/** Far below the activity's timeout; a worker that stops waits no longer than this. */
+/** Far below the timeout of the activity, 3 minutes. A stopping worker waits for one step. */
 const STEP_MS = 20_000;
 
 export interface RetentionDeps extends Pick<AttemptDeps, 'warn'> {
-  /** Opens a pool of its own, for statements that may take a minute: the pool of the deliveries has a short timeout. */
+  /** Opens a pool for statements that may take a minute; other pools have a short timeout. */
   readonly connectForRetention: () => Database;
   readonly onRemovedMuch: (kind: RetentionKind, rows: number) => void;
 }
@@ -27,7 +27,10 @@ export interface RetentionDeps extends Pick<AttemptDeps, 'warn'> {
 export function createRetentionActivities(deps: RetentionDeps) {
   const { connectForRetention, warn, onRemovedMuch } = deps;
 
-  /** @throws ApplicationFailure `retention_refused`, which is not repeated, in place of RetentionRefused. */
+  /**
+   * @throws ApplicationFailure `retention_refused`, which is not repeated, in place of
+   * RetentionRefused.
+   */
   async function onDatabase<T>(work: (db: Database['db']) => Promise<T>): Promise<T> {
     const database = connectForRetention();
     try {
@@ -56,7 +59,10 @@ export function createRetentionActivities(deps: RetentionDeps) {
         });
       }),
 
-    /** Reports a run that removed more than usual. @throws ApplicationFailure `retention_refused` for an argument that is no removal. */
+    /**
+     * Reports a run that removed more than usual.
+     * @throws ApplicationFailure `retention_refused` for an argument that is no removal.
+     */
     reportRemoval: (given: Removal): Promise<void> =>
       onDatabase(async (db) => {
         const removal = readRemoval(given);

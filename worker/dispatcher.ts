@@ -2,17 +2,17 @@ import type { Claim, ClaimedNotification, ClaimOptions } from '../db/notificatio
 import { startLoop } from '../timing/timing';
 import type { StartDelivery } from './start-delivery';
 
-/** A claimed row without a started workflow is due again after this: far above the timeout of a start. */
+/** A claimed row whose workflow was not started is due again after this lease. */
 const LEASE_MS = 10_000;
-/** A start that failed is tried again after this: while Temporal is away it gets no more than one round of starts a second. */
+/** A failed start is tried again after this, so Temporal gets one round of starts a second. */
 const RETRY_MS = 1_000;
-/** Starts that failed within this time of each other are tried again in one claim. */
+/** Starts that failed within this time of each other are repeated by one claim. */
 const RETRY_GATHER_MS = 20;
-/** Time until a sweep while something due waits for a slot or an end that another worker's attempt may bring. */
+/** Sweep interval while a due notification waits for a slot that another worker may free. */
 const WAITING_SWEEP_MS = 1_000;
-/** Time until a sweep after another claim had locked an endpoint: that claim lasts a few milliseconds, and may leave due rows. */
+/** Sweep interval after another claim had locked an endpoint and may have left due rows. */
 const CONTENDED_SWEEP_MS = 20;
-/** Started deliveries are written down together, once a second: far within the lease, after which they would be due again. */
+/** Started deliveries are noted together this often: well within the lease. */
 const NOTES_GATHER_MS = 1_000;
 
 interface DispatcherDeps {
@@ -23,7 +23,7 @@ interface DispatcherDeps {
   readonly onStarted: (notification: ClaimedNotification, lagMs: number) => void;
   readonly onError: (error: unknown, what: string, about?: ClaimedNotification) => void;
   readonly monotonicMs: () => number;
-  /** Longest time between two claims, in milliseconds: so a row whose hint was lost is found. */
+  /** Longest time between two claims, in milliseconds. A row whose hint was lost waits so long. */
   readonly sweepMs: number;
   readonly batch: number;
 }
@@ -31,9 +31,10 @@ interface DispatcherDeps {
 export type Dispatcher = ReturnType<typeof startDispatcher>;
 
 /**
- * Claims due notifications and starts their workflows. The row stays until a delivery has ended, and a lease that runs out makes it due
- * again, so a dispatcher may die at any point; a second start of a workflow changes nothing. The next claim does not wait for the
- * starts of the one before, so that one partner's starts do not delay another's.
+ * Claims due notifications and starts their workflows. A dispatcher may die at any point: the row stays
+ * until the delivery has ended, and is due again when its lease runs out. Starting a workflow twice
+ * changes nothing. The next claim does not wait for the starts of the last one, so that one partner's
+ * starts do not delay another's.
  */
 export function startDispatcher(deps: DispatcherDeps) {
   const { claim, sweepMs, monotonicMs, batch } = deps;
@@ -43,14 +44,13 @@ export function startDispatcher(deps: DispatcherDeps) {
   const starts = createStarts(deps, notes, unreachable);
   const seen = {
     left: { waiting: false, contended: false, turn: null } as Omit<Claim, 'claimed'>,
-    /** When an attempt last ended. A claim that was under way then may not have seen the end. */
+    /** When an attempt last ended. A claim that began earlier may not have seen the end. */
     attemptEndedMs: Number.NEGATIVE_INFINITY,
   };
 
   async function claimAndStart(wake: () => void): Promise<'again' | void> {
     const limit = batch - starts.underWay();
     if (limit === 0) {
-      // The end of a start wakes the loop.
       seen.left = { ...seen.left, waiting: true, contended: false };
       return;
     }
@@ -76,7 +76,7 @@ export function startDispatcher(deps: DispatcherDeps) {
 
   return {
     wake: (): void => loop.wake(),
-    /** An attempt was recorded, or its notification has ended without one: a waiting notification may have its slot, or its turn. */
+    /** An attempt was recorded, or a notification ended without one. Another one may have the slot. */
     attemptEnded: (notificationId?: string): void => {
       if (notificationId !== undefined) notes.remove(notificationId);
       seen.attemptEndedMs = monotonicMs();
@@ -125,7 +125,6 @@ function createStarts(
     if (failed.length === 0) return then.done();
     onError(fault, `${failed.length} deliveries could not be started`, failed[0]);
     await giveBack(failed, RETRY_MS);
-    // The sweep may be a minute away.
     retrying ??= setTimeout(() => {
       retrying = undefined;
       then.retry();
@@ -150,9 +149,12 @@ function createStarts(
 
 type StartNotes = ReturnType<typeof createStartNotes>;
 
-/** Started deliveries, written at most once a second: most first attempts are sooner. Without the note a start is repeated: no change. */
+/**
+ * Notes started deliveries in the database, at most once a second. Most first attempts end before that
+ * and need no note. A lost note means a second start, which changes nothing.
+ */
 function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (error: unknown) => void) {
-  /** Starts under way, by notification: an attempt may end before Temporal has answered the start. */
+  /** Starts under way. An attempt may end before Temporal has answered the start. */
   const expected = new Set<string>();
   const started = new Map<string, ClaimedNotification>();
   let timer: NodeJS.Timeout | undefined;
@@ -179,17 +181,20 @@ function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (
   };
 }
 
-/** Share of the time that a dispatcher's claims may take in the long run. */
+/** Share of the time that claims may take in the long run. */
 const CLAIM_SHARE = 1 / 4;
-/** Claims may be ahead of that share by this many milliseconds of work, a dozen claims on a quiet machine, before there is a rest. */
+/** Milliseconds by which claims may exceed that share: a dozen claims on a quiet machine. */
 const FREE_MS = 20;
-/** A longer lead is forgotten: one slow claim delays the next ones for a second at most. */
+/** A larger excess is forgotten, so that one slow claim delays the next ones by a second at most. */
 const LONGEST_LEAD_MS = 100;
-/** Longest rest, in milliseconds: a due notification waits no longer because of earlier claims. */
+/** Longest rest, in milliseconds. */
 const LONGEST_REST_MS = 50;
-/** With so many starts under way a claimed notification would wait for Temporal, and may as well wait for the next claim. */
+/** With so many starts under way, a claimed notification would wait for Temporal anyway. */
 const MANY_STARTS = 4;
-/** Shortest time between two claims then, in milliseconds: a claim of one costs nearly as much as a claim of ten. */
+/**
+ * Shortest time between two claims then, in milliseconds. A claim of one costs nearly as much as a
+ * claim of ten.
+ */
 const CLAIM_GATHER_MS = 40;
 
 /** Spaces claims under load, so that each takes more notifications at once. */
@@ -206,7 +211,10 @@ export function createClaimPace(monotonicMs: () => number) {
       budget.leadMs = Math.min(leadNow() + ms, LONGEST_LEAD_MS);
       budget.lastClaimMs = budget.atMs;
     },
-    /** Milliseconds until the next claim may begin, at most 50. @param starting workflows that are being started. */
+    /**
+     * Milliseconds until the next claim may begin, at most 50.
+     * @param starting workflows that are being started.
+     */
     restMs(starting: number): number {
       const forShare = (leadNow() - FREE_MS) / CLAIM_SHARE;
       const forStarts = starting < MANY_STARTS ? 0 : budget.lastClaimMs + CLAIM_GATHER_MS - budget.atMs;

@@ -17,13 +17,13 @@ interface WorkerEventsDeps {
   readonly logger: Logger;
   readonly metrics: WorkerMetrics;
   readonly tracing: Tracing | null;
-  /** Read once for each recorded attempt, where traces are made. */
+  /** Called once for each recorded attempt where traces are made. */
   readonly readTrace: (notificationId: string) => ReturnType<typeof readTrace>;
 }
 
 export type WorkerEvents = ReturnType<typeof createWorkerEvents>;
 
-/** Reports what happens in a worker to metrics, traces and log. A line about a notification names its workflow and, where known, its request. */
+/** Writes metrics, traces and log lines of a worker. A line about a notification names its workflow. */
 export function createWorkerEvents({ logger, metrics, tracing, readTrace }: WorkerEventsDeps) {
   const repeats = repeatedWarnings(logger);
   return {
@@ -79,7 +79,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
               ...(known?.requestId != null && { 'pfqs.request_id': known.requestId }),
             },
           }),
-        // The step was done: only its span is missing.
+        // Without its trace the step has no span.
         () => undefined,
       );
     },
@@ -104,7 +104,6 @@ function withWorkflow(details: Details): Details {
   return { ...details, workflowId: deliveryWorkflowId(notificationId, generation) };
 }
 
-/** Ids only. */
 const spanAttributes = (of: ClaimedNotification | AttemptFacts) => ({
   'pfqs.workflow_id': deliveryWorkflowId(of.notificationId, of.generation),
   'pfqs.partner_id': of.partnerId,
@@ -115,7 +114,10 @@ const spanAttributes = (of: ClaimedNotification | AttemptFacts) => ({
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
-/** The metrics of a worker process (docs/operations/watch.md). @param besideApi whether an API here shows the process' own. */
+/**
+ * The metrics of a worker process (docs/operations/watch.md).
+ * @param besideApi whether an API in this process already shows those of Node
+ */
 export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean }) {
   const registry = new Registry();
   if (!besideApi) collectDefaultMetrics({ register: registry });
@@ -156,7 +158,8 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
     'Rows that a run of the retention removed beyond those that expire in a day, by kind.',
     'kind',
   );
-  // Alerts look for a rise of these. Prometheus sees none in a series that begins with its first count, so they begin with 0.
+  // Alerts look for a rise of these counters. Prometheus sees no rise in a series that begins with its
+  // first count, so they begin with 0.
   for (const environment of ['sandbox', 'live']) attempts.zero({ environment, outcome: 'blocked_address' });
   for (const event of ['test', 'application']) ended.inc({ state: 'failed', reason: 'exhausted', event }, 0);
   for (const kind of RETENTION_KINDS) removedMuch.inc({ kind }, 0);
@@ -198,23 +201,23 @@ export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean
   };
 }
 
-/** One partner's clock may be wrong; that of most of three or more is not. */
+/** A single partner's clock may be wrong. The median of three or more is reliable. */
 const LEAST_HOSTS = 3;
 const MOST_HOSTS = 31;
-/** An older answer says nothing about the clock now. */
+/** Older answers are ignored. */
 const OLDEST_MS = 15 * 60_000;
-/** Receivers commonly refuse signatures that are 5 minutes off: the warning comes before that. */
+/** Receivers commonly refuse signatures that are 5 minutes off. The warning comes earlier. */
 const TOO_FAR_MS = 2 * 60_000;
-/** How often the warning is repeated while the clock stays wrong. */
+/** The warning is repeated this often. */
 const REMIND_MS = 10 * 60_000;
 
 interface ClockWatchDeps {
   readonly monotonicMs: () => number;
-  /** Our clock is more than two minutes off. Called at once, then every ten minutes. */
+  /** Called when our clock is more than two minutes off, and then every ten minutes. */
   readonly onSkew: (skewMs: number, hosts: number) => void;
 }
 
-/** Compares this machine's clock with the partners', by the Date header of their last answers: of the 31 hosts that answered last. */
+/** Compares the clock of this machine with those of the 31 hosts that answered last (Date header). */
 export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
   const answers = new Map<string, { skewMs: number; atMs: number }>();
   let warnedAtMs = Number.NEGATIVE_INFINITY;
@@ -224,7 +227,7 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
     return [...answers.values()].flatMap(({ skewMs, atMs }) => (atMs >= fromMs ? [skewMs] : []));
   };
   function observe(host: string, skewMs: number): void {
-    // Deleted first, so that the map is in the order of the answers.
+    // Deleting first keeps the map in the order of the answers.
     answers.delete(host);
     answers.set(host, { skewMs, atMs: monotonicMs() });
     const [oldest] = answers.keys();
@@ -246,12 +249,12 @@ export function createClockWatch({ monotonicMs, onSkew }: ClockWatchDeps) {
         if (result.clockSkewMs !== null) observe(new URL(request.url).hostname, result.clockSkewMs);
         return result;
       },
-    /** How far our clock is ahead of most of theirs, in milliseconds; null while too few have answered. */
+    /** How far our clock is ahead of theirs, in milliseconds (median); null while too few have answered. */
     skewMs: (): number | null => medianOf(recent()),
   };
 }
 
-/** Of the two middle ones the one nearer to zero: half of the hosts are no majority. */
+/** Of two middle values the one nearer to zero counts: half of the hosts are no majority. */
 function medianOf(skews: readonly number[]): number | null {
   if (skews.length < LEAST_HOSTS) return null;
   const sorted = skews.toSorted((a, b) => a - b);

@@ -23,7 +23,7 @@ interface WorkerGaugesDeps {
   readonly buildIsCurrent: () => boolean;
 }
 
-/** The gauges of a worker process, read at each scrape. Those that are read from Postgres are the same in every worker. */
+/** The gauges of a worker process, read at each scrape. Those from Postgres are the same in all workers. */
 export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
   const { db, sql } = deps;
 
@@ -84,7 +84,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     'used',
   );
 
-  // For all partners together: `ops webhooks list` has them by partner. An endpoint that the service disabled is named by its id.
+  // These are for all partners together. An endpoint that the service disabled is named by its id.
   const health = sharedGauges(registry, () => healthFigures(db));
   health('pfqs_notifications_held', 'Notifications that wait for an active endpoint.', ({ held }) => held);
   health(
@@ -172,18 +172,21 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
   );
 }
 
-/** The series of a gauge: one figure, or one for each value of its labels. */
+/** One figure, or one for each value of the labels. */
 type Shown =
   number | readonly (readonly [labels: Readonly<Record<string, string | number>>, figure: number])[];
 
-/** Longest time that a scrape waits for figures, in milliseconds: Prometheus waits 10 s for the whole page. */
+/** Longest time that a scrape waits for figures, in milliseconds. Prometheus waits 10 s for the page. */
 const SCRAPE_WAITS_MS = 3_000;
 
-/** Gauges of figures read when scraped, once for all. When Postgres is away they have no series: the alert FiguresMissing says so. */
+/**
+ * Gauges that share one read at each scrape. Without Postgres they have no series, and the alert
+ * FiguresMissing fires.
+ */
 function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>) {
   let reading: Promise<Figures> | null = null;
   const figures = () => {
-    // Later scrapes share a read that hangs: a frozen Postgres would otherwise collect them.
+    // Later scrapes share a read that hangs, so that reads do not pile up on a frozen Postgres.
     reading ??= inRound(read()).finally(() => {
       reading = null;
     });
@@ -197,7 +200,7 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
       registers: [registry],
       async collect() {
         const found = await figures();
-        // Series of the last scrape: their labels may be gone, and without labels a reset leaves the series with 0.
+        // The labels of the last scrape may be gone. Without labels a reset leaves the series at 0.
         this.reset();
         if (labelNames.length === 0) this.remove();
         if (found === null) return;

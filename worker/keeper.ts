@@ -14,9 +14,9 @@ import type { Tenant } from '../domain/tenant';
 import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerMetrics } from './events';
 
-/** Notifications moved in one transaction: some tens of milliseconds of row locks. */
+/** Notifications moved in one transaction, which locks their rows for some tens of milliseconds. */
 const BATCH = 200;
-/** A partner is warned of once a day; the search reads every notification that is about to expire. */
+/** The search reads every notification that is about to expire. An operator is warned once a day. */
 const WARN_EVERY_MS = 300_000;
 
 export interface WorkerLoopOptions {
@@ -26,7 +26,10 @@ export interface WorkerLoopOptions {
   readonly everyMs: number;
 }
 
-/** Holds notifications without an endpoint, releases them in sequence, and lets them expire; row locks keep workers apart. */
+/**
+ * Holds notifications without an endpoint, releases them in sequence, and expires them. Row locks keep
+ * workers apart.
+ */
 export function startWorkerKeeper({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
   let warnedAtMs = Number.NEGATIVE_INFINITY;
 

@@ -12,22 +12,28 @@ import { openTracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 
-/** Sends at once in a process: 16 for each of 25 endpoints that do not answer. Mostly waiting; 64 KiB of answer each are 25 MiB. */
+/**
+ * Sends at once in a process: 16 for each of 25 endpoints that do not answer. Each may buffer 64 KiB of
+ * an answer, 25 MiB in all.
+ */
 export const MOST_SENDS = 400;
-/** Workflow tasks at once. Half may be fast first attempts (with 40 of 64 in flight 43 % were not); pollers take ten: at least 24. */
+/**
+ * Workflow tasks at once; at least 24, as pollers take ten. Half may be fast first attempts. With 40
+ * such slots and 64 deliveries in flight, 43 % found none.
+ */
 export const MOST_WORKFLOW_TASKS = 160;
-/** How often the dispatcher looks for rows whose hint was lost, in milliseconds: a second is soon enough for a rare case. */
+/** How often the dispatcher looks for rows whose hint was lost, in milliseconds. */
 const SWEEP_MS = 1_000;
 /** How often rows are compared with Temporal; a round asks about 50 of them. */
 const RECONCILE_EVERY_MS = 10_000;
-/** A delivery is compared only after this time without a step, which is longer than any activity (40 s). */
+/** A delivery is compared after this time without a step, which is longer than any activity (40 s). */
 const RECONCILE_AFTER_MS = 60_000;
 /** Written by `npm run build`, beside the compiled code. */
 const WORKFLOW_BUNDLE = join(__dirname, '../workflow-bundle.js');
 
 type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
 
-/** What tests vary; an operator has no reason to. */
+/** Only tests vary these. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
   readonly deploymentName?: string;
@@ -39,10 +45,14 @@ export interface WorkerTuning {
   readonly mostWorkflowTasks?: number;
 }
 
-/** What a worker process runs with. Every part of it takes these options, or some of them, as they are. */
+/** Every part of a worker takes these options, or some of them, as they are. */
 export type WorkerOptions = ReturnType<typeof workerOptions>;
 
-/** @param surroundings.besideApi an API here shows the process' metrics. @throws ConfigError without a key ring; KeyRingError. */
+/**
+ * @param surroundings.besideApi whether an API in this process shows the metrics of Node
+ * @throws ConfigError without a key ring
+ * @throws KeyRingError when the key ring cannot be parsed
+ */
 export function workerOptions(
   config: Config,
   surroundings: {
@@ -89,7 +99,7 @@ export function workerOptions(
   };
 }
 
-/** The bundle of the build; from sources, the workflow code is bundled at the start, in about two seconds. */
+/** The bundle of the build. From sources, Temporal bundles the folder at the start, in two seconds. */
 const builtWorkflows = (): WorkflowCode =>
   existsSync(WORKFLOW_BUNDLE)
     ? { bundle: { codePath: WORKFLOW_BUNDLE } }

@@ -4,10 +4,13 @@ import { describeOperatorEvent } from '../domain/operator-event';
 import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
-/** Applications of one round; each is a transaction of some milliseconds. */
+/** Applications in one round. Each is a transaction of some milliseconds. */
 const PER_ROUND = 200;
 
-/** Applies lenders' events whose wait for the steps before them is over; the lock of the application's row keeps workers apart. */
+/**
+ * Applies lender events whose wait for the steps before them is over. The lock of the application's row
+ * keeps workers apart.
+ */
 export function startWorkerOverdueEvents({ db, logger, metrics, everyMs }: WorkerLoopOptions): Loop {
   async function round(stopped: () => boolean): Promise<'again' | void> {
     let applied = 0;

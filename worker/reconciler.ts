@@ -3,21 +3,21 @@ import type { NotificationRef } from '../db/notifications/notification';
 import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId } from '../workflows/names';
 
-/** Temporal answers in milliseconds; a workflow without an answer is asked for again in the next round. */
+/** A workflow that is not described in this time is asked for again in the next round. */
 const DESCRIBE_MS = 2_000;
-/** Workflows per round, so that a round every 10 s costs Temporal next to nothing. */
+/** Workflows in one round. A round every 10 s costs Temporal next to nothing. */
 const PER_ROUND = 50;
 
 interface ReconcilerDeps {
   readonly client: Client;
   readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
-  /** Makes it queued again, under a new generation: an old workflow that still runs somewhere gets `superseded`. */
+  /** Queues it again under a new generation, so that a workflow that still runs is superseded. */
   readonly restart: (notification: NotificationRef) => Promise<boolean>;
   readonly end: (ref: NotificationRef, state: 'failed' | 'cancelled', reason: string) => Promise<void>;
   readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
   readonly everyMs: number;
-  /** How long after its last step Temporal is asked about a started notification. */
+  /** A started notification is compared when its last step is this old, in milliseconds. */
   readonly olderThanMs: number;
 }
 
@@ -30,7 +30,10 @@ const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   CANCELLED: 'cancelled',
 };
 
-/** Compares rows with Temporal: either may have been restored or lost, and operators may end workflows in Temporal's web page. */
+/**
+ * Compares rows with Temporal. Either store may have been restored from a backup, and operators may end
+ * workflows on Temporal's page.
+ */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
   return startLoop({
@@ -40,7 +43,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
         if (stopped()) return;
         if (await reconcile(deps, one)) restarted += 1;
       }
-      // Temporal has probably lost its database: every delivery under way needs a new workflow, without a pause.
+      // Temporal has probably lost its database, and every delivery under way needs a new workflow.
       if (restarted === PER_ROUND) return 'again';
     },
     everyMs,
@@ -63,7 +66,7 @@ async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): P
       return false;
     case 'missing':
     case 'closed':
-      // The row says that it has not ended, so one of the two stores has lost something. It is sent again, and counted once.
+      // One of the two stores has lost something. The event is sent again, and counted once.
       if (!(await deps.restart(notification))) return false;
       deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
       return true;

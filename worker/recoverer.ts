@@ -9,10 +9,13 @@ import {
 import { inRound, startLoop, type Loop } from '../timing/timing';
 import type { WorkerLoopOptions } from './keeper';
 
-/** Of one worker at a time. Each sends at most ten notifications a second, after all live traffic. */
+/** Recoveries that one worker carries out at a time. Each sends at most ten notifications a second. */
 const MOST_AT_A_TIME = 8;
 
-/** Carries out partners' recoveries. A lease in a recovery's row keeps workers apart, and lets one continue a dead one's. */
+/**
+ * Carries out partners' recoveries. A lease in the row keeps workers apart; after it, another worker
+ * continues.
+ */
 export function startWorkerRecoverer({ db, logger, everyMs }: Omit<WorkerLoopOptions, 'metrics'>): Loop {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

@@ -8,18 +8,25 @@ import { startLoop, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
 import type { WorkerOptions } from './options';
 
-/** Above the activity timeout of 40 s: a stop finishes what is being sent. */
+/** Above the activity timeout of 40 s, so that a stop finishes what is being sent. */
 const SHUTDOWN_GRACE = '45 seconds';
 const SHUTDOWN_FORCE = '60 seconds';
-/** Activity slots beyond the send slots: a send that finds no send slot is answered `busy` at once, and does not wait. */
+/**
+ * Activity slots beyond the send slots, so that an attempt without a send slot is answered `busy` at
+ * once.
+ */
 const SLOTS_TO_ASK = 32;
-/** Temporal's own client would wait for a server that accepts a connection and says nothing. */
+/** Temporal's client has no timeout for a server that accepts a connection and does not answer. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const READY_TIMEOUT_MS = 5_000;
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
 
-/** Opens a worker's connection. @throws with address and kind of credentials: a server that demands a certificate gives no reason. */
+/**
+ * Opens a worker's connection.
+ * @throws an Error that names address and credentials, as a server that demands a certificate gives no
+ * reason
+ */
 export async function openNativeConnection(options: NativeConnectionOptions, timeoutMs = CONNECT_TIMEOUT_MS) {
   const connecting = NativeConnection.connect(options);
   try {
@@ -66,7 +73,8 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
       workerDeploymentOptions: {
         version: build,
         useWorkerVersioning: true as const,
-        // A delivery under way moves to the build that becomes current: it lasts three days, and its first build may be gone by then.
+        // A delivery lasts up to three days, and the build that began it may be gone by then. It moves
+        // to the build that becomes current.
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
@@ -106,10 +114,10 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
       await connection.close().catch(() => undefined);
     }
   })();
-  // A failure before anybody waits for it would end the process.
+  // Without a handler, a failure before the first await would end the process.
   running.catch(() => undefined);
   return {
-    /** On the same connection, so that starts can be eager. */
+    /** Uses the connection of the worker, so that starts can be eager. */
     client: new Client({ connection, namespace }),
     /** Resolves after `stop`; rejects when a worker fails, for example because its namespace is gone. */
     running,
@@ -126,7 +134,10 @@ function codeOf(workflows: WorkerOptions['workflows']) {
   return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
-/** Opens a worker's session, and again after each loss. @param startDispatch what needs Temporal, for a session's life. */
+/**
+ * Opens a worker's session, and reopens it after each loss.
+ * @param startDispatch starts the loops that need Temporal, once for each session
+ */
 export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   options: SessionOptions & Pick<WorkerOptions, 'logger'>,
   activities: Activities,
@@ -159,7 +170,6 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
       const session = await openWorkerSession(options, activities);
       now.tries = 0;
       logger.info({ taskQueue }, 'worker: connected to Temporal');
-      // Stopped while it was connecting.
       if (stopped()) await session.stop();
       else await serve(session);
     },

@@ -3,16 +3,16 @@ import type { Tenant } from '../domain/tenant';
 import type { Busy } from '../activities';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 
-/** A reservation that is not taken within this time ends: its workflow began elsewhere, or not at all. */
+/** A reservation ends after this time: its workflow began on another worker, or not at all. */
 const RESERVED_MS = 5_000;
-/** While an attempt takes longer than this, its endpoint gets no further slot. */
+/** While one of its attempts takes longer than this, an endpoint gets no further slot. */
 const SLOW_MS = 1_000;
 
 export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
 interface FastPathDeps {
   readonly speed: Pick<EndpointSpeed, 'fast'>;
-  /** Most first attempts as local activities: half the workflow-task slots, which they occupy; the other half stays free. */
+  /** Most first attempts within workflow tasks: half of the workflow-task slots, which they occupy. */
   readonly slots: number;
   readonly monotonicMs: () => number;
 }
@@ -49,7 +49,10 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
       return 'fast';
     },
     cancel: (notificationId: string): void => void reserved.delete(notificationId),
-    /** Takes a reserved slot. @returns its endpoint; null without a reservation, as after a crash or on another worker. */
+    /**
+     * Takes a reserved slot.
+     * @returns null without a reservation, as after a crash or on another worker
+     */
     enter: (notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null => {
       const nowMs = monotonicMs();
       dropExpired(nowMs);
@@ -63,10 +66,10 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
   };
 }
 
-/** An attempt is fast when it succeeds within this, an endpoint after this many fast attempts in a row. */
+/** An attempt is fast if it succeeds within this time. An endpoint is fast after ten of them in a row. */
 const FAST_MS = 500;
 const IN_A_ROW = 10;
-/** After a slow success this many are enough. */
+/** After a slow success, this many fast attempts are enough. */
 const AFTER_SLOW = 3;
 
 export interface AttemptPace {
@@ -89,11 +92,11 @@ type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
 interface Known {
   endpointId: string | null;
   inARow: number;
-  /** Whether attempts of this process have made the history that is being read out of date. */
+  /** Whether later attempts have made the history that is being read obsolete. */
   setBack: boolean;
 }
 
-/** Which endpoints are fast, by the attempts of this process and, at first, by those in the database. */
+/** Tracks which endpoints are fast, from the attempts of this process and, at first, of the database. */
 export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps) {
   const endpoints = new Map<string, Known>();
 
@@ -121,15 +124,16 @@ export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps) {
 
   return {
     /**
-     * The id of the endpoint when its last ten attempts succeeded in under 500 ms each; null for another one, or while its history is
-     * being read. After a slow success three fast ones are enough: on an overloaded machine every endpoint looks slow, and ten regular
-     * attempts to each, at two or three times the cost, would prolong the overload.
+     * Returns the id of the endpoint if its last ten attempts took under 500 ms each; else null, also
+     * while its history is being read. After a slow success three fast ones are enough: on an
+     * overloaded machine every endpoint looks slow, and regular attempts, which cost two or three times
+     * as much, would prolong the overload.
      */
     fast(of: Tenant): string | null {
       const { endpointId, inARow } = find(of);
       return inARow >= IN_A_ROW ? endpointId : null;
     },
-    /** An attempt of this process has ended. For another endpoint than before the count begins anew. */
+    /** Counts an attempt of this process. For a new endpoint the count begins anew. */
     observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
       const known = find(of);
       if (known.endpointId !== null && known.endpointId !== endpointId) {
@@ -150,12 +154,15 @@ function isFast({ outcome, durationMs }: AttemptPace): boolean {
   return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS;
 }
 
-/** Slots of one endpoint for each that is free: of 400, 20 endpoints that hang have 16 each; a hundred have 4, and a dozen stay free. */
+/**
+ * An endpoint may have a quarter as many slots as are free. Of 400, 20 endpoints that hang get 16 each;
+ * a hundred get 4 each, and a dozen stay free.
+ */
 const SHARE_OF_FREE = 1 / 4;
 
-/** Shortest wait of an attempt that gets `busy`, in milliseconds, and the jitter that is added to it. */
+/** Shortest wait after `busy`, in milliseconds, and the jitter that is added to it. */
 const SHORTEST_WAIT_MS = 1_000;
-/** Longest wait: an endpoint that works again gets its attempts within this time. */
+/** Longest wait, within which an endpoint that works again gets its attempts. */
 const LONGEST_WAIT_MS = 600_000;
 /** Assumed duration of an attempt until the first one has ended. */
 const FIRST_GUESS_MS = 1_000;
@@ -173,15 +180,15 @@ interface SendSlotsOptions {
 
 interface Queue {
   underWay: number;
-  /** How long an attempt takes: moving mean. */
+  /** Moving mean of the duration of an attempt. */
   meanMs: number;
   nextAskMs: number;
 }
 
 /**
- * Limits each endpoint to 16 slots, and to a quarter of the free ones, so that endpoints that hang leave slots to the others.
- * An attempt without a slot gets its own time to ask again, spaced as the endpoint's attempts end: a thousand retries to one endpoint
- * then ask about once each, and not every second.
+ * Limits each endpoint to 16 slots and to a quarter of the free ones, so that endpoints that hang leave
+ * slots to others. An attempt without a slot is given a time to ask again, spaced at the pace at which
+ * attempts to the endpoint end. A thousand retries to one endpoint then ask about once each.
  */
 export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions) {
   const queues = new Map<string, Queue>();
@@ -202,7 +209,10 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
   }
 
   return {
-    /** Runs the task when its queue may have another slot. @param name names the endpoint. */
+    /**
+     * Runs the task if its queue has a free slot.
+     * @param name names the endpoint
+     */
     async run<T>(name: string, task: () => Promise<T>): Promise<T | Busy> {
       const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
       if (!roomFor(queue.underWay)) return busy(queue);

@@ -7,12 +7,12 @@ import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
 import type { FastPath, FastPathAnswer } from './slots';
 
-/** A client would try for many seconds while Temporal is away. The row is safe in Postgres, and is claimed again. */
+/** Temporal's client would retry for many seconds. The row is safe in Postgres, and is claimed again. */
 const START_MS = 1_500;
 /** How often Temporal is asked for the current build, and the timeout of that call. */
 const WATCH_EVERY_MS = 2_000;
 const WATCH_MS = 1_500;
-/** An answer counts for this long after it was asked for, so that two may be lost in between. */
+/** An answer is valid for this long, so that two requests may fail in between. */
 const ANSWER_VALID_MS = 5_000;
 
 interface Ladders {
@@ -21,7 +21,7 @@ interface Ladders {
 }
 
 interface DeliveryStarterDeps {
-  /** On the worker's own connection: then the first workflow task needs no polling (eager start). */
+  /** Uses the worker's own connection, so that the first workflow task needs no polling (eager start). */
   readonly client: Client;
   readonly taskQueue: string;
   readonly ladders: Ladders;
@@ -30,14 +30,17 @@ interface DeliveryStarterDeps {
   readonly onPath: (path: StartPath) => void;
 }
 
-/** The answer of the fast path; `not_eager` when another build may get the first workflow task, so that it was not asked. */
+/** `not_eager`: another build may get the first workflow task, so the fast path was not asked. */
 type StartPath = FastPathAnswer | 'not_eager';
 
 export type StartDelivery = (
   notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
 ) => Promise<void>;
 
-/** Starts the workflow of a claimed notification; an existing one counts as started. @throws when Temporal does not answer in 1.5 s. */
+/**
+ * Starts the workflow of a claimed notification. An existing workflow counts as started.
+ * @throws when Temporal does not answer in 1.5 s
+ */
 export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
   const { client, taskQueue, ladders, fastPath, build, onPath } = deps;
   return async (notification) => {
@@ -68,7 +71,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
           ],
         }),
       );
-      // The worker's connection applies a deadline to each of its own retries, and has no abort signal.
+      // The connection applies a deadline to each of its retries, and has no abort signal.
       await withTimeout(starting, START_MS, 'Temporal');
       onPath(path);
     } catch (error) {
@@ -135,9 +138,15 @@ export function watchBuild({ client, taskQueue, build, monotonicMs, onError }: B
   });
 
   return {
-    /** Whether deliveries start here, by the last answer, however old: only the current build fits. Before one, a build without versions. */
+    /**
+     * Whether deliveries start here, by the last answer of any age: this must be the current build.
+     * Before an answer, true for a build without versions.
+     */
     current: (): boolean => answer?.current ?? build === null,
-    /** Whether a first task may be asked for here: no other build is announced, as of five seconds ago. The server does not check builds. */
+    /**
+     * Whether an eager start is allowed: Temporal does not check builds for it, so no other build may
+     * be announced as of the last five seconds.
+     */
     eager: (): boolean =>
       answer !== null && answer.current && answer.alone && monotonicMs() - answer.askedAt < ANSWER_VALID_MS,
     onChange: (listener: (current: boolean) => void): void => void listeners.add(listener),

@@ -39,10 +39,10 @@ import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } f
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
 const BATCH = 64;
-/** Longest statement of the retention; a count of a large month takes seconds. */
+/** Longest statement of the retention. The count of a large month takes seconds. */
 const RETENTION_STATEMENT_MS = 120_000;
 
-/** Starts a worker: its loops and both Temporal workers. Without Temporal it keeps trying; rows wait in Postgres until then. */
+/** Starts a worker. It keeps trying to reach Temporal; rows wait in Postgres until then. */
 export async function startWorker(options: WorkerOptions) {
   return openTogether(async (closers) => start(options, closers));
 }
@@ -134,7 +134,7 @@ function start(options: WorkerOptions, closers: Closers) {
   const recoverer = startWorkerRecoverer(loopOptions);
   const partitions = keepPartitionsAhead(database.sql, (error) => logger.error({ err: error }, 'partitions'));
   closers.add(() => partitions.stop());
-  // Nothing new is started while the Temporal workers finish.
+  // No delivery is started while the Temporal workers finish.
   closers.add(() => {
     session.stopOpening();
     const starting = [session.dispatch()?.dispatcher, keeper, overdueEvents, recoverer];

@@ -1,5 +1,6 @@
--- Why there is no active endpoint: none is registered, or the reason for which it is disabled. Why a notification is held, and why a test
--- fails. Partners see the first of these reasons for all of them (api/routes/send-test-notification.ts).
+-- Returns why a tenant has no active endpoint. Operators see this as the reason of a hold or of a
+-- failed test. Partners see only the first reason, whichever it is
+-- (api/routes/send-test-notification.ts).
 CREATE OR REPLACE FUNCTION no_endpoint_reason_1(of_partner text, of_environment text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT coalesce(
     (SELECT 'endpoint_' || CASE WHEN e.disabled_reason IN ('gone', 'failing') THEN e.disabled_reason ELSE 'disabled' END
@@ -8,11 +9,12 @@ CREATE OR REPLACE FUNCTION no_endpoint_reason_1(of_partner text, of_environment 
     'webhook_not_registered')
 $$;
 
--- Writes the row of an attempt before it is sent, and returns what the attempt needs, or why there is none to make: one JSON object with
--- its "kind". The row of the delivery is locked first, so that the database numbers the attempts and each later statement sees what an
--- earlier process has written. An attempt that was left unfinished is closed as unknown: its process died.
--- "only_endpoint": no other endpoint is used; null: any. "told": the workflow knows when the next attempt is planned; otherwise the answer
--- reports that first, as often as it is asked.
+-- Writes the row of an attempt before it is sent, and returns one JSON object: what the attempt needs,
+-- or the reason why there is none to make ("kind"). The row of the delivery is locked first, so the
+-- database numbers the attempts. An attempt that was left unfinished is closed as unknown, because its
+-- process died.
+-- only_endpoint: no other endpoint is used; null allows any. told: the workflow knows when the next
+-- attempt is planned; if it does not, the answer reports that first.
 CREATE OR REPLACE FUNCTION open_attempt_1(
   id text, of_generation integer, only_endpoint text, test_limit integer, told boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -37,7 +39,7 @@ BEGIN
     RETURN json_build_object('kind', 'over', 'state', delivery.state, 'reason', delivery.hold_reason);
   END IF;
 
-  -- Its workflow replaces one that is gone: the planned attempt and the pause stay.
+  -- This workflow replaces one that is gone, and takes over the planned attempt and the pause.
   IF NOT told AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
     -- Event: wait.
     UPDATE deliveries d
@@ -52,7 +54,8 @@ BEGIN
     WHERE a.notification_id = id AND a.finished_at IS NULL;
   END IF;
 
-  -- A pause waits for the attempts that are being opened, and each later one sees it: none begins once the operator has his answer.
+  -- A command that pauses deliveries takes this lock exclusively. It waits for the attempts that are
+  -- being opened, and later ones see the pause, so no attempt begins after the command has answered.
   PERFORM pg_advisory_xact_lock_shared(
     hashtext('delivery_pauses'), hashtext(delivery.partner_id || '/' || delivery.environment));
   IF deliveries_paused_1(delivery.partner_id, delivery.environment) THEN
@@ -63,7 +66,7 @@ BEGIN
     RETURN json_build_object('kind', 'paused');
   END IF;
 
-  -- Every attempt uses the endpoint, secrets and key pairs of its own moment.
+  -- Every attempt uses the endpoint, secrets and key pairs of the moment when it is opened.
   SELECT s.*, e.endpoint_id, e.url,
     (SELECT json_agg(json_build_object('secretId', w.secret_id, 'keyId', w.key_id, 'ciphertext', encode(w.ciphertext, 'base64'))
         ORDER BY w.created_at DESC, w.secret_id DESC)
@@ -105,7 +108,8 @@ BEGIN
 
   INSERT INTO delivery_attempts (notification_id, attempt_number, generation, endpoint_id, started_at)
   VALUES (id, delivery.attempts + 1, of_generation, n.endpoint_id, moment);
-  -- Event: attempt. A delivery whose start Temporal did not confirm in time was given back: its first attempt takes a slot here.
+  -- Event: attempt. A delivery whose start was not confirmed in time has given its slot back, and takes
+  -- one with its first attempt.
   UPDATE deliveries d
   SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment),
     first_attempt_at = coalesce(d.first_attempt_at, moment), attempts = d.attempts + 1, reserved_month = unit_month,

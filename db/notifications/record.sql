@@ -1,12 +1,13 @@
--- Records the outcome of an attempt, or an end without an attempt: finishes the attempt's row, and changes the notification, the counts, the
--- quota, the later events of its application and the health of its endpoint. The same again changes nothing. The notification is locked
--- first, then its row in deliveries; a retry needs the row alone. The endpoint comes last, so that its row, which all of its attempts
--- share, is locked for the commit only.
+-- Records the outcome of an attempt, or an end without one: it finishes the row of the attempt, and
+-- changes the notification, the counts, the quota, later events of the application and the health of
+-- the endpoint. A second call with the same result changes nothing. The notification is locked before
+-- its row in deliveries. The endpoint comes last, because all of its attempts share that row.
 --
--- "attempt": its number; null: the notification of "of_generation" ends, or is held, without one. "result", with an attempt: kind
--- (delivered or failed), failure, httpStatus, durationMs, retryAfterMs, address. "ends_as": failed, cancelled, expired or held, with
--- its reason; null while another attempt follows in "retry_ms", and for a delivery.
--- Returns one JSON object; "foreign": no attempt of ours had this result, and nothing has changed.
+-- attempt: its number; null when the notification of "of_generation" ends, or is held, without one.
+-- result: kind (delivered or failed), failure, httpStatus, durationMs, retryAfterMs, address. ends_as:
+-- failed, cancelled, expired or held; null for a delivery, and while another attempt follows in
+-- "retry_ms". Returns one JSON object. With "foreign" in it, no attempt of ours had this result and
+-- nothing has changed.
 CREATE OR REPLACE FUNCTION record_attempt_1(
   id text, of_generation integer, attempt integer, result jsonb, ends_as text, why text, retry_ms float8, order_wait interval
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -50,7 +51,7 @@ BEGIN
     END IF;
     of_generation := made.generation;
   END IF;
-  -- A late result of an older generation does not end the current one, unless it is a delivery.
+  -- A late result of an older generation ends the current one only if it is a delivery.
   current := coalesce(delivery.generation = of_generation, false);
 
   IF kind = 'delivered' AND n.notification_id IS NOT NULL AND (current OR n.delivered_at IS NULL) THEN
@@ -74,8 +75,8 @@ BEGIN
       SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000), step = d.step + 1
       WHERE d.notification_id = id;
       IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
-        -- Later events wait for this one for a minute: they are not due until then, so that claims do not read them. Locked rows are
-        -- left to the claim, which checks the order in any case. Event: put_off.
+        -- Later events wait a minute for this one. They are not due until then, so that claims do not
+        -- read them. Locked rows are skipped: the claim checks the order anyway. Event: put_off.
         UPDATE deliveries d SET due_at = delivery.first_attempt_at + order_wait
         FROM (
           SELECT l.notification_id FROM deliveries l
@@ -101,7 +102,8 @@ BEGIN
 
   IF ended IS NOT NULL THEN
     IF delivery.reserved_month IS NOT NULL AND NOT coalesce(freed, false) THEN
-      -- Never below zero: a row that reserved no unit of this type (a forged one) would otherwise fail here at every try.
+      -- Not below zero: the check would otherwise refuse a forged row, which reserved no unit, every
+      -- time.
       UPDATE monthly_counts c SET reserved = greatest(c.reserved - 1, 0)
       WHERE c.partner_id = delivery.partner_id AND c.environment = delivery.environment AND c.month = delivery.reserved_month
         AND c.event_type = n.event_type;
@@ -122,7 +124,8 @@ BEGIN
       DELETE FROM deliveries d WHERE d.notification_id = id;
     END IF;
     IF delivery.step > 0 AND delivery.application_id IS NOT NULL THEN
-      -- Its first attempt failed, which may have put later events off: they are due now. Event: due_now.
+      -- Later events may have been put off when the first attempt failed. They are due now. Event:
+      -- due_now.
       UPDATE deliveries d SET due_at = moment
       FROM (
         SELECT l.notification_id FROM deliveries l
@@ -136,7 +139,7 @@ BEGIN
 
   fresh := fresh OR made.outcome = 'unknown';
   IF fresh AND kind = 'failed' THEN
-    -- A 410 disables at once; for what else follows from failures see domain/delivery-outcome.ts.
+    -- A 410 disables the endpoint at once. The caller judges other failures (noteHealth).
     UPDATE webhook_endpoints e
     SET failing_since = coalesce(e.failing_since, moment), failures_since_success = e.failures_since_success + 1,
       state = CASE WHEN gone THEN 'disabled' ELSE e.state END,
@@ -145,7 +148,8 @@ BEGIN
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
     RETURNING e.* INTO health;
   ELSIF fresh THEN
-    -- Written only when the endpoint was failing, or its last success is a minute old: otherwise every delivery would wait for this row.
+    -- A success is written at most once a minute unless the endpoint was failing, because every
+    -- delivery would otherwise wait for this row.
     SELECT e.* INTO health FROM webhook_endpoints e
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
       AND (e.failing_since IS NOT NULL OR coalesce(e.last_success_at < moment - interval '1 minute', true));
@@ -157,7 +161,7 @@ BEGIN
     END IF;
   END IF;
 
-  -- The event for operators, together with the change. The caller judges other failures (noteHealth in db/endpoints/endpoints.ts).
+  -- The operator event is stored in the transaction of the change.
   IF gone AND health.endpoint_id IS NOT NULL THEN
     news := json_build_object('kind', 'endpoint_disabled', 'details', json_build_object('reason', 'gone',
       'hours', floor(extract(epoch FROM moment - health.failing_since) / 3600), 'failures', health.failures_since_success,
