@@ -50,7 +50,7 @@ export async function ensureDemoEndpoints(
       const details = { partner_id: partnerId, environment, url };
       await appendChange(tx, {
         actor: ACTOR,
-        action: 'webhooks.register',
+        action: 'webhooks.create',
         subject: endpoint.endpointId,
         details,
       });

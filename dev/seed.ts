@@ -125,7 +125,7 @@ async function ensureKey(
   const { partnerId } = DEMO_PARTNER;
   const { key, summary } = await issueKey(tx, { partnerId, environment, expiresInSeconds: null });
   const details = { partner_id: partnerId, environment, expires_at: null };
-  await appendChange(tx, { actor: ACTOR, action: 'keys.issue', subject: summary.keyId, details });
+  await appendChange(tx, { actor: ACTOR, action: 'keys.create', subject: summary.keyId, details });
   return key;
 }
 

@@ -36,7 +36,7 @@ export function describeOperatorEvent(kind: OperatorEventKind, details: Record<s
         ? 'disabled, it answered 410: ask the partner, then ops webhooks enable'
         : `disabled, ${times}: once the partner has repaired it, ops webhooks enable`;
     case 'notifications_expiring':
-      return `${count} expire within 7 days: register or enable an endpoint`;
+      return `${count} expire within 7 days: create or enable an endpoint`;
     case 'notifications_expired':
       return `${count} expired after 30 days`;
     case 'quote_crowded':

@@ -83,7 +83,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       partner: 'partner_id',
       environment: 'environment',
       lender: 'lender',
-      reference: 'lender_reference',
+      'lender reference': 'lender_reference',
       state: 'state',
       simulated: 'simulated',
       waiting: (one) => waitingIn(one).map(waitingText).join('; '),

@@ -38,9 +38,9 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       when: 'happened_at',
       partner: 'partner_id',
       env: 'environment',
+      endpoint: 'endpoint_id',
       what: ({ kind, details }) => describeOperatorEvent(kind, details),
       event: 'kind',
-      endpoint: 'endpoint_id',
       id: 'event_id',
     });
     return paged(call, answer, found, ({ eventId }) => eventId);

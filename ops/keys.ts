@@ -35,8 +35,8 @@ import { listed, shownOnce, snakeCased } from './output';
 
 const KEY_EXAMPLES = `
 Examples:
-  ops keys issue --partner P100001 --environment live
-  ops keys issue --partner P100001 --environment sandbox --expires-in 90d
+  ops keys create --partner P100001 --environment live
+  ops keys create --partner P100001 --environment sandbox --expires-in 90d
   ops keys rotate key_01K… --overlap 24h      the old key works for another 24 hours
   ops keys revoke key_01K…                    answers 401 within a second, for good`;
 
@@ -58,15 +58,15 @@ const COLUMNS = {
 export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const keys = group(program, 'keys', 'API keys of partners.', KEY_EXAMPLES);
 
-  const issue = keys
-    .command('issue')
-    .description('Issue a key. It is shown once.')
+  const create = keys
+    .command('create')
+    .description('Make a key. It is shown once.')
     .requiredOption('--partner <partner>', 'partner that will own it', idOf('partner'))
     .addOption(environmentOption('where it works').makeOptionMandatory())
     .option(...LIFE);
-  handle<Owner>(issue, deps, async (call) => {
+  handle<Owner>(create, deps, async (call) => {
     const { partner: partnerId, environment, expiresIn: expiresInSeconds = null } = call.options;
-    const issued = await changeAndLog(call, 'keys.issue', async (tx, log) => {
+    const issued = await changeAndLog(call, 'keys.create', async (tx, log) => {
       const done = await issueKey(tx, { partnerId, environment, expiresInSeconds });
       const { keyId, expiresAt } = done.summary;
       await log(keyId, { partner_id: partnerId, environment, expires_at: expiresAt });
@@ -117,7 +117,7 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
 
   const create = keys
     .command('create')
-    .description('Issue a service key. It is shown once.')
+    .description('Make a service key. It is shown once.')
     .requiredOption('--name <name>', 'who will use it')
     .requiredOption('--lender <lender>', 'the lender whose applications it is for', idOf('lender'))
     .addOption(environmentOption('of the applications it is for, and of their quotes').makeOptionMandatory())
@@ -204,8 +204,8 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
 
   addChange('revoke', 'revoked', 'End a key for good, at once.', changes.revoke);
   for (const [verb, state, description] of [
-    ['deactivate', 'inactive', 'Make a key answer 401 until it is activated.'],
-    ['activate', 'active', 'Let a deactivated key work again.'],
+    ['disable', 'inactive', 'Make a key answer 401 until it is enabled.'],
+    ['enable', 'active', 'Let a disabled key work again.'],
   ] as const)
     addChange(verb, state, description, (tx, keyId) => changes.setState(tx, keyId, state));
 

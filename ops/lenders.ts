@@ -10,9 +10,9 @@ import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
-  ops lenders add lender_c --name 'Lender C' --format '[A-Z]{2}-\\d{4,6}'
+  ops lenders create lender_c --name 'Lender C' --reference-format '[A-Z]{2}-\\d{4,6}'
   ops lenders set lender_c --name 'Lender C plc'     a new version of each of its products
-  ops lenders set lender_c --format '[A-Z]{2}\\d{6}'
+  ops lenders set lender_c --reference-format '[A-Z]{2}\\d{6}'
 
 A format is made of characters, \\d and classes such as [A-Z0-9], each with ?, {n} or {n,m} behind it.`;
 
@@ -26,31 +26,32 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     EXAMPLES,
   );
 
-  const add = lenders
-    .command('add')
+  const create = lenders
+    .command('create')
     .argument('<lender>', 'its key: what events will call it', newIdOf('lender'))
     .description('Add a lender.')
     .requiredOption('--name <name>', 'what shoppers are shown')
-    .requiredOption('--format <format>', FORMAT);
-  handle<{ name: string; format: string }>(add, deps, async (call, lender = '') => {
+    .requiredOption('--reference-format <format>', FORMAT);
+  handle<{ name: string; referenceFormat: string }>(create, deps, async (call, lender = '') => {
+    const { referenceFormat } = call.options;
     const name = checkedName(call.options.name, LONGEST_PRODUCT_NAME);
-    const added = await changeAndLog(call, 'lenders.add', async (tx, log) => {
-      const done = await addLender(tx, { lender, name, referenceFormat: call.options.format });
+    const added = await changeAndLog(call, 'lenders.create', async (tx, log) => {
+      const done = await addLender(tx, { lender, name, referenceFormat });
       await log(lender, detailsOf(done));
       return done;
     });
-    const text = `Added ${lender}. Its references look like ${added.referenceFormat}.`;
+    const text = `Created lender ${lender}. Its references look like ${added.referenceFormat}.`;
     return { json: snakeCased(added), text };
   });
 
   const set = withId(lenders.command('set'), 'lender', '<lender>')
     .description('Change what a lender is called, or the form that new references may have.')
     .option('--name <name>', 'what shoppers are shown, in quotes from now on')
-    .option('--format <format>', FORMAT);
-  handle<{ name?: string; format?: string }>(set, deps, async (call, lender = '') => {
-    const { name, format: referenceFormat } = call.options;
+    .option('--reference-format <format>', FORMAT);
+  handle<{ name?: string; referenceFormat?: string }>(set, deps, async (call, lender = '') => {
+    const { name, referenceFormat } = call.options;
     if (name === undefined && referenceFormat === undefined)
-      throw new Refused('invalid', 'Say what to change: --name or --format.');
+      throw new Refused('invalid', 'Say what to change: --name or --reference-format.');
     const { changed, renewed } = await changeAndLog(call, 'lenders.set', async (tx, log) => {
       // An import under way would write products with the old name.
       await takeImportTurn(tx);
@@ -77,7 +78,7 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
     listed(await listLenders(db), snakeCased, {
       lender: 'lender',
       name: 'name',
-      format: 'reference_format',
+      'reference format': 'reference_format',
       created: 'created_at',
     }),
   );

@@ -243,7 +243,7 @@ async function deliveryUnderWay({ db, deps }: Call, notificationId: string): Pro
   const { state, generation, partnerId } = found;
   if (state === 'started') return { notificationId, generation, partnerId };
   const refused = (why: string) => new Refused('conflict', `Notification ${notificationId} ${why}`);
-  if (state === 'held') throw refused('is held: register or enable an endpoint, then resend it.');
+  if (state === 'held') throw refused('is held: create or enable an endpoint, then resend it.');
   if (state !== 'queued') throw refused(`has ended (${state}): resend it instead.`);
   const now = await whatTheyDo(db, [found]);
   throw refused(`is queued: ${nowTexts(now(found), deps.now())[1]}.`);

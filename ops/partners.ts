@@ -25,7 +25,7 @@ Examples:
   ops partners create --name "Example Checkout"
   ops partners list --json
   ops partners pause-deliveries P100001 --environment live      no attempt begins until it is resumed
-  ops partners deactivate P100001      all its keys answer 401 within a second`;
+  ops partners disable P100001      all its keys answer 401 within a second`;
 
 const STILL_DELIVERED =
   '\nIts keys answer 401 within a second. What its applications owe it is still delivered, and lenders still report: ' +
@@ -69,9 +69,9 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     return { json, text: facts({ ...json, deliveries_paused: pausesText(json.deliveries_paused) }) };
   });
 
-  addSwitch('activate', { state: 'active' }, 'Let its keys work again.');
+  addSwitch('enable', { state: 'active' }, 'Let its keys work again.');
   addSwitch(
-    'deactivate',
+    'disable',
     { state: 'inactive' },
     'Make every key of the partner answer 401. Deliveries continue: pause-deliveries stops them.',
   );
@@ -119,7 +119,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
         return done;
       });
       const now = to.state ?? `with recovery ${to.recovery}`;
-      const still = verb === 'deactivate' ? STILL_DELIVERED : '';
+      const still = verb === 'disable' ? STILL_DELIVERED : '';
       const text = `Partner ${partnerId} ${changed ? 'is now' : 'was already'} ${now}.${still}`;
       return { json: { ...snakeCased(partner), changed }, text };
     });

@@ -15,7 +15,7 @@ Examples:
   ops products import products.json --dry-run
   ops products list --merchant M123456
   ops products show M123456 "Classic credit 12 months"
-  ops products deactivate M123456 "Classic credit 12 months"`;
+  ops products disable M123456 "Classic credit 12 months"`;
 
 /** Columns of a products file whose CSV cells are not text. */
 const CSV_TYPES = {
@@ -62,8 +62,8 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     };
   });
 
-  addSwitch('activate', true, 'Offer a product again.');
-  addSwitch('deactivate', false, 'Offer a product no longer; quotes already given keep it.');
+  addSwitch('enable', true, 'Offer a product again.');
+  addSwitch('disable', false, 'Offer a product no longer; quotes already given keep it.');
   addImportCommand(products, deps, { noun: 'products', csv: CSV_TYPES, run: importProducts });
 
   function addSwitch(verb: string, active: boolean, description: string): void {

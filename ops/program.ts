@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { addApplicationCommands } from './applications';
 import type { OpsDeps } from './call';
 import { addChangeCommands } from './changes';
@@ -54,7 +54,7 @@ export function buildProgram(deps: OpsDeps): Command {
       '--wide',
       'show tables as wide as they are; default: texts and columns that fit into 120 characters',
     )
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
     .addHelpText('after', NOTES)
     // Commands inherit all of this: they throw instead of ending the process, and runOps prints errors.
     .exitOverride()
@@ -72,6 +72,9 @@ export function buildProgram(deps: OpsDeps): Command {
   for (const add of COMMANDS) add(program, deps);
   return program;
 }
+
+const describeOption = (option: Option) =>
+  new Help().optionDescription(option) + (option.mandatory ? ' (required)' : '');
 
 /** Runs one command, and prints its outcome. @returns the exit code. */
 export async function runOps(deps: OpsDeps, args: readonly string[]): Promise<number> {

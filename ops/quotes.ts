@@ -82,7 +82,7 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       merchant: 'merchant_id',
       loan: 'loan_amount',
       deposit: 'customer_deposit',
-      reference: 'merchant_reference',
+      'merchant reference': 'merchant_reference',
     });
     return paged(call, answer, found, ({ quoteId }) => quoteId);
   });

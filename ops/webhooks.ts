@@ -19,7 +19,7 @@ import { addWebhookTest } from './webhook-test';
 
 const EXAMPLES = `
 Examples:
-  ops webhooks register --partner P100001 --environment live --url https://partner.example/hooks
+  ops webhooks create --partner P100001 --environment live --url https://partner.example/hooks
   ops webhooks show --partner P100001 --environment live
   ops webhooks test --partner P100001 --environment sandbox --wait
   ops webhooks disable whe_01K…            nothing is sent until it is enabled
@@ -36,19 +36,19 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
     EXAMPLES,
   );
 
-  const register = webhooks
-    .command('register')
+  const create = webhooks
+    .command('create')
     .description('Register the endpoint of a partner and environment. Its secret is shown once.')
     .requiredOption('--partner <partner>', 'whose endpoint', idOf('partner'))
     .addOption(environmentOption('which of its keys it is for').makeOptionMandatory())
     .requiredOption('--url <url>', 'public https:// address without user name, query, fragment or port')
     .option('--replace', 'put it in the place of the one that is there, with a new secret');
-  handle<Owner & { url: string; replace?: true }>(register, deps, async (call) => {
+  handle<Owner & { url: string; replace?: true }>(create, deps, async (call) => {
     const { partner: partnerId, environment, replace = false } = call.options;
     const url = await checkedUrl(deps, call.options.url);
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const view = await changeAndLog(call, 'webhooks.register', async (tx, log) => {
+    const view = await changeAndLog(call, 'webhooks.create', async (tx, log) => {
       const wanted = { partnerId, environment, url, secret, keyRing, replace };
       const { endpoint, secretId, newKeyPairId, ...done } = await registerEndpoint(tx, wanted);
       const replaced = done.replaced?.endpointId ?? null;
@@ -79,8 +79,10 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       queued.filter(({ queue }) => !paused || queue.paused.count > 0),
       queuedView,
       {
+        // First, so that no other column makes it be left out.
+        endpoint: 'endpoint_id',
         partner: 'partner_id',
-        environment: 'environment',
+        env: 'environment',
         state: endpointStatus,
         failing: ({ failingSince, failuresSinceSuccess }) =>
           failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, deps.now())}`,
@@ -88,7 +90,6 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
         retrying: waiting('retrying'),
         paused: waiting('paused'),
         held: waiting('held'),
-        endpoint: 'endpoint_id',
         'last success': 'last_success_at',
         URL: 'url',
       },

@@ -116,7 +116,7 @@ export const activeEndpointExists = async (db: DbOrTransaction, { partnerId, env
 export const noActiveEndpoint = ({ partnerId, environment }: Tenant) =>
   new Refused(
     'conflict',
-    `${partnerId} has no active ${environment} endpoint: register or enable one first (ops webhooks).`,
+    `${partnerId} has no active ${environment} endpoint: create or enable one first (ops webhooks).`,
     'no_endpoint',
   );
 
@@ -157,7 +157,7 @@ export async function setEndpointState(
 ): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
   const old = await lockEndpoint(tx, endpointId);
   if (old.state === 'removed')
-    throw new Refused('conflict', `Endpoint ${endpointId} was removed: register one instead.`);
+    throw new Refused('conflict', `Endpoint ${endpointId} was removed: create one instead.`);
   const reason = wanted.state === 'disabled' ? wanted.reason : null;
   if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator'))
     return { changed: false, endpoint: old };

@@ -79,11 +79,11 @@ export async function firstDay(scene: Scene): Promise<void> {
   );
   await project.page('docker compose run --rm -T ops products import - --csv < products.csv');
   const live = '--partner P100001 --environment live';
-  const { key = '' } = await project.ops(`keys issue ${live}`);
+  const { key = '' } = await project.ops(`keys create ${live}`);
   const { key: serviceKey = '' } = await project.ops(
     'service-keys create --name Gateway --lender lender_a --environment live',
   );
-  const { secret = '' } = await project.ops(`webhooks register ${live} --url https://${RECEIVER_NAME}/hooks`);
+  const { secret = '' } = await project.ops(`webhooks create ${live} --url https://${RECEIVER_NAME}/hooks`);
   scene.credentials = { key, serviceKey };
   outside.trust(secret);
 

@@ -91,7 +91,7 @@ test('on a running stack it walks three applications of two lenders, and all arr
     // A developer has registered a receiver of their own: the demo waits for nothing, and says where the events go.
     const port = String(await freePort());
     const url = `https://localhost:${port}/hooks`;
-    const register = `webhooks register --partner P100001 --environment sandbox --url ${url} --replace`;
+    const register = `webhooks create --partner P100001 --environment sandbox --url ${url} --replace`;
     const registered = startNode(['--import', 'tsx', 'bin/ops.ts', ...register.split(' ')], {
       cwd: project,
       environment: {

@@ -44,29 +44,29 @@ test('lenders: two are there; others are added and changed, with formats that ca
     { lender: 'test_lender_a', name: 'Test Lender A' },
     { lender: 'test_lender_b', name: 'Test Lender B' },
   ]);
-  const add = ['lenders', 'add', 'lender_c', '--name', 'Lender C', '--format'];
+  const add = ['lenders', 'create', 'lender_c', '--name', 'Lender C', '--reference-format'];
   expect(await ops.json(...add, '[A-Z]{2}-\\d{4,6}')).toMatchObject({ name: 'Lender C' });
   expect((await ops.run([...add, '\\d{7}'])).code).toBe(1);
-  const changed = await ops.json('lenders set lender_c --format', '\\d{9}');
+  const changed = await ops.json('lenders set lender_c --reference-format', '\\d{9}');
   expect(changed).toMatchObject({ name: 'Lender C', reference_format: '\\d{9}' });
   for (const [args, code] of [
-    [['lenders', 'add', 'Lender D', '--name', 'D', '--format', '\\d{9}'], 'usage'],
-    [['lenders', 'add', 'lender_d', '--name', 'D', '--format', '(a+)+'], 'invalid'],
-    [['lenders', 'set', 'lender_c', '--format', '.*'], 'invalid'],
+    [['lenders', 'create', 'Lender D', '--name', 'D', '--reference-format', '\\d{9}'], 'usage'],
+    [['lenders', 'create', 'lender_d', '--name', 'D', '--reference-format', '(a+)+'], 'invalid'],
+    [['lenders', 'set', 'lender_c', '--reference-format', '.*'], 'invalid'],
     [['lenders', 'set', 'lender_c'], 'invalid'],
     [['lenders', 'set', 'lender_z', '--name', 'Z'], 'not_found'],
     [['lenders', 'set', 'lender_c', '--name', 'Z '], 'invalid'],
-    [['lenders', 'add', 'lender_d', '--name', '', '--format', '\\d{9}'], 'invalid'],
+    [['lenders', 'create', 'lender_d', '--name', '', '--reference-format', '\\d{9}'], 'invalid'],
   ] as const) {
     const outcome = await ops.run([...args, '--json']);
     const exit = code === 'invalid' ? 1 : 2;
     expect([outcome.code, outcome.json().error.code]).toEqual([exit, code]);
   }
-  expect(await ops.actionsOn('lender_c')).toEqual(['lenders.set', 'lenders.add']);
+  expect(await ops.actionsOn('lender_c')).toEqual(['lenders.set', 'lenders.create']);
 });
 
 test('lenders: a rename is a new version of the products of that lender, with the old name behind earlier quotes', async () => {
-  await ops.json('lenders add lender_r --name Before --format', '\\d{9}');
+  await ops.json('lenders create lender_r --name Before --reference-format', '\\d{9}');
   await ops.json('merchants create M310001 --trading-name', 'Example Shop');
   const rows = ['lender_r', 'lender_r', 'lender_a'].map((lender, at) => ({
     ...PRODUCT_ROW,

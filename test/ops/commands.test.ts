@@ -9,20 +9,20 @@ test('partners: creates, lists, shows, switches off and on, and writes it down',
   const partner = { partner_id: 'P100001', name: 'Example Checkout', state: 'active' };
   expect(await ops.json('partners create --name', partner.name)).toMatchObject(partner);
   expect(await ops.json('partners list')).toMatchObject([partner]);
-  expect(await ops.json('partners deactivate P100001')).toMatchObject({ state: 'inactive', changed: true });
-  expect(await ops.json('partners deactivate P100001')).toMatchObject({ changed: false });
-  expect(await ops.json('partners activate P100001')).toMatchObject({ state: 'active', changed: true });
+  expect(await ops.json('partners disable P100001')).toMatchObject({ state: 'inactive', changed: true });
+  expect(await ops.json('partners disable P100001')).toMatchObject({ changed: false });
+  expect(await ops.json('partners enable P100001')).toMatchObject({ state: 'active', changed: true });
   expect(await ops.text('partners show P100001')).toContain('Example Checkout');
   const off = await ops.json('partners disable-recovery P100001');
   expect(off).toMatchObject({ state: 'active', recovery: 'disabled', changed: true });
   expect(await ops.json('partners disable-recovery P100001')).toMatchObject({ changed: false });
   expect(await ops.json('partners enable-recovery P100001')).toMatchObject({ recovery: 'enabled' });
-  const verbs = ['enable-recovery', 'disable-recovery', 'activate', 'deactivate', 'create'];
+  const verbs = ['enable-recovery', 'disable-recovery', 'enable', 'disable', 'create'];
   expect(await ops.actionsOn('P100001')).toEqual(verbs.map((verb) => `partners.${verb}`));
 });
 
 test.each([
-  ['keys', 'keys issue --partner P100001', /^sk_live_/, { partner_id: 'P100001' }],
+  ['keys', 'keys create --partner P100001', /^sk_live_/, { partner_id: 'P100001' }],
   ['service-keys', 'service-keys create --lender lender_a --name Gateway', /^svc_/, { lender: 'lender_a' }],
 ])('%s: shows a key once, rotates, switches, revokes, and keeps every key out of the log', async (...row) => {
   const [noun, create, form, binding] = row;
@@ -34,13 +34,13 @@ test.each([
   const replaced = { key_id: created.key_id, replaced_by: rotated.key_id };
   expect(rotated).toMatchObject({ ...of, replaced });
   for (const [verb, state] of [
-    ['deactivate', 'inactive'],
-    ['activate', 'active'],
+    ['disable', 'inactive'],
+    ['enable', 'active'],
     ['revoke', 'revoked'],
   ])
     expect(await ops.json(`${noun} ${verb}`, rotated.key_id)).toMatchObject({ state, changed: true });
   expect(await ops.json(`${noun} revoke`, rotated.key_id)).toMatchObject({ changed: false });
-  const verbs = ['revoke', 'activate', 'deactivate'].map((verb) => `${noun}.${verb}`);
+  const verbs = ['revoke', 'enable', 'disable'].map((verb) => `${noun}.${verb}`);
   expect(await ops.actionsOn(rotated.key_id)).toEqual(verbs);
   const details = await ops.column('details', 'changes list --subject', created.key_id);
   expect(details.at(-1)).toMatchObject(of);
@@ -51,7 +51,7 @@ test.each([
 });
 
 test('a rotated key has a successor with the same life, or the one that is said', async () => {
-  const issue = (...more: string[]) => ops.json('keys issue --partner P100001 --environment live', ...more);
+  const issue = (...more: string[]) => ops.json('keys create --partner P100001 --environment live', ...more);
   const days = ({ created_at: from, expires_at: to }: { created_at: string; expires_at: string }) =>
     (Date.parse(to) - Date.parse(from)) / 86_400_000;
   const yearly = await issue('--expires-in', '365d');
@@ -127,13 +127,13 @@ test('products: switches off and on; quotes: shows one with the versions behind 
   });
   expect(await ops.text('quotes show', `qte_${'0'.repeat(26)}`)).toContain('9.9%');
 
-  const deactivated = await ops.json('products deactivate M300001', 'Classic 12');
+  const deactivated = await ops.json('products disable M300001', 'Classic 12');
   expect(deactivated).toMatchObject({ active: false, changed: true });
   expect(await ops.text('products list --merchant M300001')).toContain('no: inactive');
-  const activated = await ops.json('products activate M300001', 'Classic 12');
+  const activated = await ops.json('products enable M300001', 'Classic 12');
   expect(activated).toMatchObject({ active: true, version: 2 });
   expect(await ops.text('products show M300001', 'Classic 12')).toContain('Versions:');
-  const verbs = ['activate', 'deactivate', 'import', 'import'];
+  const verbs = ['enable', 'disable', 'import', 'import'];
   expect(await ops.actionsOn(productId)).toEqual(verbs.map((verb) => `products.${verb}`));
 });
 
@@ -182,10 +182,10 @@ describe('exit codes', () => {
     [2, 'no verb of a group within a group', 'webhooks secrets'],
     [2, 'an unknown command', 'kyes'],
     [2, 'an unknown option', 'keys list --colour'],
-    [2, 'a missing option', 'webhooks register --partner P100001 --environment live'],
+    [2, 'a missing option', 'webhooks create --partner P100001 --environment live'],
     [2, 'a missing operand', 'keys revoke'],
     [2, 'a wrong value', 'keys rotate key_x --overlap soon'],
-    [2, 'a wrong choice', 'keys issue --partner P100001 --environment moon'],
+    [2, 'a wrong choice', 'keys create --partner P100001 --environment moon'],
     [2, 'a wrong month', 'usage --partner P100001 --month 2026-13'],
     [2, 'a wrong state', 'notifications list --state failed,lost'],
     [2, 'too long a span', 'notifications list --since 401d'],
@@ -239,7 +239,7 @@ async function pagesOf(noun: string, idName: string, ...filter: string[]): Promi
 
 test('lists of keys and products have pages, in the order of the whole list', async () => {
   await ops.json('partners create --name Paged --id P100077');
-  for (let nth = 0; nth < 5; nth += 1) await ops.json('keys issue --partner P100077 --environment live');
+  for (let nth = 0; nth < 5; nth += 1) await ops.json('keys create --partner P100077 --environment live');
   expect((await pagesOf('keys', 'key_id')).flat()).toEqual(await ops.column('key_id', 'keys list'));
   const own = await ops.column('key_id', 'keys list --partner P100077');
   const pages = [own.slice(0, 2), own.slice(2, 4), own.slice(4)];

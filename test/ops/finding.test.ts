@@ -77,16 +77,16 @@ test('a list that is cut off prints the command for the next page, which a shell
 test('changes of a partner are those of its keys, endpoints, secrets and notifications, too', async () => {
   const wanted = { partnerId: 'P100002', url: 'https://a.example/', keyRing: ops.webhookKeys ?? '' };
   const { endpointId } = await addEndpoint(ops.database, wanted);
-  const issued = await ops.json('keys issue --partner P100002 --environment live');
+  const issued = await ops.json('keys create --partner P100002 --environment live');
   await ops.json('keys rotate', issued.key_id);
   await ops.json('keys revoke', issued.key_id);
   await ops.json('webhooks secrets rotate', endpointId);
   const { notificationId } = await application('ORDER-7', 'P100002');
   await ops.json('notifications cancel', notificationId);
-  const other = await ops.json('keys issue --partner P100001 --environment live');
+  const other = await ops.json('keys create --partner P100001 --environment live');
   const found = await ops.json('changes list --partner P100002 --since 1h --actor tester');
   expect(found.map(({ action }: { action: string }) => action).join(' ')).toBe(
-    'notifications.cancel webhooks.secrets.rotate keys.revoke keys.rotate keys.issue partners.create',
+    'notifications.cancel webhooks.secrets.rotate keys.revoke keys.rotate keys.create partners.create',
   );
   expect(await ops.json('changes list --partner P100002 --actor', other.key_id)).toEqual([]);
   expect(await ops.json('changes list --partner P100002 --since 0')).toEqual([]);

@@ -8,7 +8,7 @@ const REQUIRED: Readonly<Record<string, string>> = {
   '--environment': 'live',
   '--name': 'Example',
   '--url': 'https://partner.example/hooks',
-  '--format': '[A-Z]{2}',
+  '--reference-format': '[A-Z]{2}',
   '--since': '1h',
 };
 const UNKNOWN: Readonly<Partial<Record<IdName, string>>> = {
@@ -22,10 +22,10 @@ const FREE_TEXT = [
   '--action',
   '--deposit-floor-amount',
   '--deposit-floor-percent',
-  '--format',
   '--lender-reference',
   '--merchant-reference',
   '--name',
+  '--reference-format',
   '--trading-name',
   '--url',
   'build-id',
@@ -94,3 +94,23 @@ test.each(expected)(
     await ops.refuses(2, `error: ${noun} ${id} does not exist`, ...call(id));
   },
 );
+
+test('one verb makes things, one pair switches, and required options are marked in help', async () => {
+  const verbs = new Set(commands.map(([command]) => command.at(-1) ?? ''));
+  for (const other of ['add', 'issue', 'register', 'activate', 'deactivate'])
+    expect(verbs).not.toContain(other);
+  const made = commands.filter(([command]) => command.at(-1) === 'create').map(([[noun = '']]) => noun);
+  expect(made).toEqual(['partners', 'keys', 'merchants', 'lenders', 'service-keys', 'webhooks']);
+  const withVerb = (verb: string) => commands.filter(([path]) => path[1] === verb).map(([[noun]]) => noun);
+  expect(withVerb('enable')).toEqual(withVerb('disable'));
+  expect(withVerb('enable')).toEqual(['partners', 'keys', 'products', 'service-keys', 'webhooks']);
+  expect(await ops.text('keys create --help')).toMatch(
+    /--partner <partner> +partner that will own it \(required\)/,
+  );
+  for (const [command, { options }] of commands.filter(([, one]) =>
+    one.options.some(({ mandatory }) => mandatory),
+  )) {
+    const marked = (await ops.text(...command, '--help')).replaceAll(/\s+/g, ' ').match(/\(required\)/g);
+    expect([command, marked?.length]).toEqual([command, options.filter(({ mandatory }) => mandatory).length]);
+  }
+});

@@ -9,7 +9,7 @@ beforeAll(() => ops.json('partners create --name Example --id', OWNER.partnerId)
 const list = (...more: string[]) => ops.json('webhook-keys list', ...more);
 const rotate = (...more: string[]) => ops.json('webhook-keys rotate', ...LIVE, ...more);
 const register = (...more: string[]) =>
-  ops.json('webhooks register', ...LIVE, '--url', 'https://partner.example/hooks', ...more);
+  ops.json('webhooks create', ...LIVE, '--url', 'https://partner.example/hooks', ...more);
 
 test('there is none to rotate before an endpoint is registered, which makes it once', async () => {
   await ops.refuses(2, 'has no live key pair', 'webhook-keys rotate', ...LIVE);
@@ -39,7 +39,7 @@ test('there is none to rotate before an endpoint is registered, which makes it o
 test('two registrations at once make one', async () => {
   await ops.json('partners create --name Another --id P100002');
   const at = ['--partner', 'P100002', '--environment', 'sandbox', '--url', 'https://partner.example/hooks'];
-  await Promise.all([1, 2, 3].map(() => ops.json('webhooks register', ...at, '--replace')));
+  await Promise.all([1, 2, 3].map(() => ops.json('webhooks create', ...at, '--replace')));
   expect(await list('--partner', 'P100002')).toHaveLength(1);
 });
 

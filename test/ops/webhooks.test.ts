@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const live = (partner: string) => ['--partner', partner, '--environment', 'live'];
 const register = (partner: string, ...more: string[]) =>
-  ops.json('webhooks register', ...live(partner), '--url', URL_A, ...more);
+  ops.json('webhooks create', ...live(partner), '--url', URL_A, ...more);
 /** What deliveries of an endpoint are signed with, newest first. */
 const opened = async (endpointId: string) => {
   const ring = parseKeyRing(ops.webhookKeys ?? '');
@@ -41,7 +41,7 @@ test('registers, shows the secret once, and replaces only when told to, with a n
   });
   expect(await opened(first.endpoint_id)).toEqual([first.secret]);
 
-  const again = ['webhooks', 'register', ...live('P100001'), '--url', 'https://other.example/'];
+  const again = ['webhooks', 'create', ...live('P100001'), '--url', 'https://other.example/'];
   await ops.refuses(1, '--replace', ...again);
   const human = await ops.text(...again, '--replace');
   const secret = /\n {2}(whsec_\S{44})\n/.exec(human)?.[1];
@@ -49,6 +49,7 @@ test('registers, shows the secret once, and replaces only when told to, with a n
   const [now] = await ops.json('webhooks list --partner P100001');
   expect(now).toMatchObject({ url: 'https://other.example/' });
   expect(await opened(now.endpoint_id)).toEqual([secret]);
+  expect(await ops.text('webhooks list')).toContain(` ${now.endpoint_id} `);
   expect(secret).not.toBe(first.secret);
   expect(await ops.json('webhooks list --partner P100001 --removed')).toHaveLength(2);
 
@@ -59,13 +60,13 @@ test('registers, shows the secret once, and replaces only when told to, with a n
   ]);
   expect(everything).not.toContain('whsec_');
   expect(await changesOf(now.endpoint_id)).toMatchObject([
-    { action: 'webhooks.register', details: { replaced: first.endpoint_id, environment: 'live' } },
+    { action: 'webhooks.create', details: { replaced: first.endpoint_id, environment: 'live' } },
   ]);
 });
 
 test('refuses a URL that webhooks may not go to, and stores nothing', async () => {
   for (const url of ['http://partner.example/', 'https://partner.example:8443/', 'https://127.0.0.1/'])
-    await ops.refuses(1, /^error: The URL/, 'webhooks register', ...live('P100002'), '--url', url);
+    await ops.refuses(1, /^error: The URL/, 'webhooks create', ...live('P100002'), '--url', url);
   expect(await ops.json('webhooks list --partner P100002')).toEqual([]);
 });
 
@@ -80,7 +81,7 @@ test('disables and enables, by id or by partner and environment, and says what c
     disabled_reason: null,
     changed: true,
   });
-  expect(await ops.actionsOn(id)).toEqual(['webhooks.enable', 'webhooks.disable', 'webhooks.register']);
+  expect(await ops.actionsOn(id)).toEqual(['webhooks.enable', 'webhooks.disable', 'webhooks.create']);
 });
 
 test('rotates a secret with an overlap, lists who signs, and stops at three', async () => {
@@ -101,7 +102,7 @@ test('rotates a secret with an overlap, lists who signs, and stops at three', as
   const alone = await ops.json('webhooks secrets rotate', id, '--overlap', '0');
   expect(await opened(id)).toEqual([alone.secret]);
   expect(alone.live).toHaveLength(1);
-  const rotations = ['secrets.rotate', 'secrets.rotate', 'secrets.rotate', 'register'];
+  const rotations = ['secrets.rotate', 'secrets.rotate', 'secrets.rotate', 'create'];
   expect(await ops.actionsOn(id)).toEqual(rotations.map((verb) => `webhooks.${verb}`));
   expect(JSON.stringify(await changesOf(id))).not.toContain('whsec_');
 });
@@ -213,7 +214,7 @@ test('enabling, and registering in its place, say what is released by it', async
     failures_since_success: 0,
     last_success_at: expect.stringMatching(/^\d{4}-/),
   });
-  const replace = ['webhooks', 'register', ...NAMED, '--url', 'https://other.example/', '--replace'];
+  const replace = ['webhooks', 'create', ...NAMED, '--url', 'https://other.example/', '--replace'];
   expect(await ops.json(...replace)).toMatchObject({ held: 3 });
   expect(new Set(await ops.column('held', 'webhooks list --removed'))).toEqual(new Set([0, 3]));
 });

@@ -26,7 +26,7 @@ test('keeps changes, newest first, and finds them by subject, actor and action',
     { changeId: 1, changedAt: expect.any(Date), login: 'postgres', ...change('key_1') },
   ]);
   expect(await listChanges(database.db, { actor: 'other', limit: 5_000 })).toHaveLength(2_500);
-  expect(await listChanges(database.db, { action: 'keys.issue', limit: 10 })).toEqual([]);
+  expect(await listChanges(database.db, { action: 'keys.create', limit: 10 })).toEqual([]);
 });
 
 test.each([`update change_log set actor = 'nobody'`, 'delete from change_log', 'truncate change_log'])(
