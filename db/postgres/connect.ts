@@ -1,6 +1,5 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { withTimeout } from '../../timing/timing';
-import * as schema from '../schema';
 import { openClient, type Sql } from './driver/client';
 
 export interface DatabaseConfig {
@@ -29,7 +28,7 @@ export const BY_INDEX = {
 } as const;
 
 export type { Sql };
-export type Db = PostgresJsDatabase<typeof schema>;
+export type Db = PostgresJsDatabase;
 export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[0];
 
 export interface Database {
@@ -189,7 +188,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
       ...(config.byIndex && BY_INDEX),
     },
   });
-  const db: Db = drizzle(sql, { schema });
+  const db: Db = drizzle(sql);
   const hints = createHintSender(sql);
   for (const pool of [sql, db]) takers.set(pool, hints.take);
   const begin = db.transaction.bind(db);
