@@ -9,7 +9,7 @@ import {
 } from '../db/applications/applications';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
+import { environmentOption, inPages, paged, spanOf, withSpan, wordsOf, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased, type Answer } from './output';
@@ -50,18 +50,14 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       `in these states only: ${APPLICATION_STATES.join(', ')}`,
       wordsOf(APPLICATION_STATES),
     )
-    .option('--waiting', 'with an event that waits for the steps before it only')
-    .addOption(
-      sinceOption(
-        LONGEST_SPAN_DAYS,
-        `${DEFAULT_SPAN_DAYS}d, with --waiting or a reference all`,
-        'how far back they were opened',
-      ),
-    );
+    .option('--waiting', 'with an event that waits for the steps before it only');
+  const limits = `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_SPAN_DAYS}d, with --waiting or a reference all`;
+  withSpan(list, 'opened from then on', limits);
   handle<ListOptions>(inPages(list, 'application'), deps, async (call) => {
     const { waiting = false, lenderReference, merchantReference, quote, ...given } = call.options;
     const few = waiting || [lenderReference, merchantReference, quote].some((one) => one !== undefined);
     const found = await listApplications(call.db, {
+      ...(await spanOf(call, LONGEST_SPAN_DAYS, few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS)),
       waiting,
       partnerId: given.partner,
       environment: given.environment,
@@ -71,7 +67,6 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       quoteId: quote,
       after: given.after,
       states: given.state,
-      sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
       limit: given.limit,
     });
     const ids = found.map(({ applicationId }) => applicationId);

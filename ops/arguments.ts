@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DEFAULT_OVERLAP_SECONDS } from '../db/keys';
-import type { MomentOrAgo } from '../db/notifications/recoverable';
+import { resolveSpan, type MomentOrAgo } from '../db/notifications/recoverable';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import type { Call } from './call';
 import { commaSeparated, idOf, type IdName } from './ids';
@@ -37,11 +37,14 @@ export function month(text: string): string {
   return `${text}-01`;
 }
 
-export const wordsOf = (allowed: readonly string[]) => (text: string) => {
-  const words = commaSeparated(text);
-  if (words.length > 0 && words.every((word) => allowed.includes(word))) return words;
-  throw new InvalidArgumentError(`Allowed are ${allowed.join(', ')}.`);
-};
+/** Some of these words, comma-separated or by repeating the option. */
+export const wordsOf =
+  (allowed: readonly string[]) =>
+  (text: string, before: readonly string[] = []) => {
+    const words = commaSeparated(text);
+    if (words.length > 0 && words.every((word) => allowed.includes(word))) return [...before, ...words];
+    throw new InvalidArgumentError(`Allowed are ${allowed.join(', ')}.`);
+  };
 
 export const environmentOption = (description: string) =>
   new Option('--environment <environment>', description).choices(['sandbox', 'live']);
@@ -52,21 +55,31 @@ export const wholeNumber = (low: number, high: number) => (text: string) => {
   throw new InvalidArgumentError(`It must be a whole number from ${low} to ${high}.`);
 };
 
-/**
- * `--since` as a span or as a moment; its value is how long ago that was, in seconds.
- * @param byDefault as a person reads it; the command itself applies it.
- */
-export const sinceOption = (mostDays: number, byDefault: string, what = 'how far back') =>
-  new Option(
-    '--since <moment>',
-    `${what}: 36h, or 2026-11-03T14:00Z; at most ${mostDays}d; default: ${byDefault}`,
-  ).argParser((text) => {
-    const given = momentOrAgo(text);
-    const seconds = 'at' in given ? (Date.now() - given.at.getTime()) / 1_000 : given.agoSeconds;
-    if (seconds < 0) throw new InvalidArgumentError('It must not lie in the future.');
-    if (seconds <= mostDays * SECONDS.d) return seconds;
-    throw new InvalidArgumentError(`It must be at most ${mostDays}d.`);
-  });
+export interface SpanOptions {
+  readonly since?: MomentOrAgo;
+  readonly until?: MomentOrAgo;
+}
+
+/** `--since` and `--until`. @param limits how far back it goes, at most and by default, as a person reads it. */
+export const withSpan = (command: Command, what: string, limits: string, required = false) =>
+  command
+    .addOption(
+      new Option('--since <moment>', `${what}: so long ago (36h), or 2026-11-03T14:00Z; ${limits}`)
+        .argParser(momentOrAgo)
+        .makeOptionMandatory(required),
+    )
+    .option('--until <moment>', 'and before this moment, or so long ago; default: now', momentOrAgo);
+
+/** The span that a list was asked for, by the database's clock. Without `--until` it has no end. */
+export async function spanOf(
+  { db, options: { since, until } }: Pick<Call<SpanOptions>, 'db' | 'options'>,
+  mostDays: number,
+  defaultDays: number,
+) {
+  const from = since ?? { agoSeconds: defaultDays * SECONDS.d };
+  const span = await resolveSpan(db, from, until, mostDays);
+  return { since: span.since, until: until && span.until };
+}
 
 export const overlapOption = (what: string) =>
   new Option('--overlap <duration>', `how long ${what}, 0 to 7d`)

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Command, OptionValues } from 'commander';
 import { appendChange, type Change } from '../db/audit/change-log';
 import type { KeyEnvironment } from '../db/keys';
+import type { MomentOrAgo } from '../db/notifications/recoverable';
 import type { Database, Db, DbOrTransaction } from '../db/postgres/connect';
 import type { WebhookUrlCheck } from '../domain/webhook';
 import { DatabaseUnreachable } from './exit-codes';
@@ -33,8 +34,8 @@ interface SharedOptions {
   readonly lender?: string;
   readonly merchant?: string;
   readonly merchantReference?: string;
-  /** In seconds. */
-  readonly since?: number;
+  readonly since?: MomentOrAgo;
+  readonly until?: MomentOrAgo;
   /** In seconds. */
   readonly expiresIn?: number;
   readonly dryRun?: true;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { findChange, listChanges } from '../db/audit/change-log';
-import { inPages, paged, sinceOption, type Page } from './arguments';
+import { inPages, paged, spanOf, withSpan, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased } from './output';
@@ -11,6 +11,8 @@ Examples:
   ops changes list --subject M123456
   ops changes show 4711                              all details
   ops changes list --action keys.revoke --json`;
+
+const LONGEST_SPAN_DAYS = 3_650;
 
 interface ListOptions extends Page<number> {
   readonly subject?: string;
@@ -31,11 +33,12 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
       idOf('partner'),
     )
     .option('--actor <name>', 'by this user or key only', idOf('actor'))
-    .option('--action <action>', 'of this kind only, such as keys.revoke')
-    .addOption(sinceOption(3_650, 'all'));
+    .option('--action <action>', 'of this kind only, such as keys.revoke');
+  withSpan(list, 'made from then on', `at most ${LONGEST_SPAN_DAYS}d; default: all`);
   handle<ListOptions>(inPages(list, 'change'), deps, async (call) => {
-    const { partner: partnerId, since: sinceSeconds, ...filter } = call.options;
-    const found = await listChanges(call.db, { ...filter, partnerId, sinceSeconds });
+    const { partner: partnerId, ...filter } = call.options;
+    const span = await spanOf(call, LONGEST_SPAN_DAYS, LONGEST_SPAN_DAYS);
+    const found = await listChanges(call.db, { ...filter, partnerId, ...span });
     const answer = listed(found, snakeCased, {
       change: 'change_id',
       when: 'changed_at',

@@ -5,7 +5,7 @@ import {
   OPERATOR_EVENT_KINDS,
   type OperatorEventKind,
 } from '../domain/operator-event';
-import { environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
+import { environmentOption, inPages, paged, spanOf, withSpan, wordsOf, type Page } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased } from './output';
@@ -15,7 +15,8 @@ Examples:
   ops events list --since 2d
   ops events list --kind endpoint_disabled,notifications_expired --json`;
 
-const DEFAULT_SPAN_SECONDS = 7 * 86_400;
+const LONGEST_SPAN_DAYS = 400;
+const DEFAULT_SPAN_DAYS = 7;
 
 export function addEventCommands(program: Command, deps: OpsDeps): void {
   const list = program
@@ -28,12 +29,17 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
     .description('Events, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .option('--kind <kinds>', `only these: ${OPERATOR_EVENT_KINDS.join(', ')}`, wordsOf(OPERATOR_EVENT_KINDS))
-    .addOption(sinceOption(400, '7d'));
+    .option(
+      '--kind <kinds>',
+      `only these: ${OPERATOR_EVENT_KINDS.join(', ')}`,
+      wordsOf(OPERATOR_EVENT_KINDS),
+    );
+  withSpan(list, 'happened from then on', `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_SPAN_DAYS}d`);
   type Options = Page<number> & { kind?: readonly OperatorEventKind[] };
   handle<Options>(inPages(list, 'event'), deps, async (call) => {
-    const { partner: partnerId, kind: kinds, since = DEFAULT_SPAN_SECONDS, ...filter } = call.options;
-    const found = await listOperatorEvents(call.db, { ...filter, partnerId, kinds, sinceSeconds: since });
+    const { partner: partnerId, kind: kinds, ...filter } = call.options;
+    const span = await spanOf(call, LONGEST_SPAN_DAYS, DEFAULT_SPAN_DAYS);
+    const found = await listOperatorEvents(call.db, { ...filter, partnerId, kinds, ...span });
     const answer = listed(found, snakeCased, {
       when: 'happened_at',
       partner: 'partner_id',

@@ -4,13 +4,22 @@ import {
   findNotification,
   listAttempts,
   listNotifications,
-  LONGEST_SPAN_SECONDS,
+  LONGEST_SPAN_DAYS,
   whatTheyDo,
   type DoingCount,
 } from '../db/notifications/operator';
 import { listPauses } from '../db/notifications/hold';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import { duration, environmentOption, inPages, paged, sinceOption, wordsOf, type Page } from './arguments';
+import {
+  duration,
+  environmentOption,
+  inPages,
+  paged,
+  spanOf,
+  withSpan,
+  wordsOf,
+  type Page,
+} from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { idOf, withId } from './ids';
@@ -31,7 +40,6 @@ Examples:
   ops notifications resend ntf_01K…        once more, with the same event id
   ops notifications recover --partner P100001 --since 36h     all that was never delivered; counts first`;
 
-const LONGEST_SPAN_DAYS = LONGEST_SPAN_SECONDS / 86_400;
 const DEFAULT_SPAN_DAYS = 7;
 
 interface ListOptions extends Page {
@@ -64,17 +72,14 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     .option('--paused', 'only what somebody has paused')
     .option('--late <duration>', 'only what was delivered so late, or is so late by now: 1m', duration)
     .option('--application <application-id>', 'of this credit application only', idOf('application'))
-    .option('--merchant-reference <reference>', "with this reference of the partner's only")
-    .addOption(
-      sinceOption(
-        LONGEST_SPAN_DAYS,
-        `${DEFAULT_SPAN_DAYS}d; with --paused, --application or --merchant-reference ${LONGEST_SPAN_DAYS}d`,
-      ),
-    );
+    .option('--merchant-reference <reference>', "with this reference of the partner's only");
+  const limits = `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_SPAN_DAYS}d, with --paused, --application or --merchant-reference all`;
+  withSpan(list, 'created from then on', limits);
   handle<ListOptions>(inPages(list, 'notification'), deps, async (call) => {
     const { paused = false, application: applicationId, merchantReference, ...given } = call.options;
     const few = paused || applicationId !== undefined || merchantReference !== undefined;
     const found = await listNotifications(call.db, {
+      ...(await spanOf(call, LONGEST_SPAN_DAYS, few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS)),
       partnerId: given.partner,
       environment: given.environment,
       states: given.state,
@@ -83,7 +88,6 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       lateSeconds: given.late,
       applicationId,
       merchantReference,
-      sinceSeconds: given.since ?? (few ? LONGEST_SPAN_DAYS : DEFAULT_SPAN_DAYS) * 86_400,
       after: given.after,
       limit: given.limit,
     });

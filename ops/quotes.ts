@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { findQuote, listQuotes, type QuoteSummary } from '../db/quotes/read';
 import { formatPence } from '../domain/money';
-import { inPages, paged, sinceOption, type Page } from './arguments';
+import { inPages, paged, spanOf, withSpan, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { versionView } from './catalogue-view';
 import { idOf, withId } from './ids';
@@ -59,21 +59,16 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     .description('Recent quotes, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'))
-    .option('--merchant-reference <reference>', "with this reference of the partner's only")
-    .addOption(
-      sinceOption(
-        LONGEST_SPAN_DAYS,
-        `${DEFAULT_DAYS}d, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}d`,
-      ),
-    );
+    .option('--merchant-reference <reference>', "with this reference of the partner's only");
+  const limits = `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_DAYS}d, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}d`;
+  withSpan(list, 'given from then on', limits);
   handle<Page>(inPages(list, 'quote'), deps, async (call) => {
     const { partner: partnerId, merchant: merchantId, merchantReference, after, limit } = call.options;
     const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
-    const { since: sinceSeconds = byDefault * 86_400 } = call.options;
-    const filter = { partnerId, merchantId, merchantReference, sinceSeconds, after, limit };
+    const span = await spanOf(call, LONGEST_SPAN_DAYS, byDefault);
+    const filter = { partnerId, merchantId, merchantReference, ...span, after, limit };
     const found = await listQuotes(call.db, filter);
-    if (found.length === 0)
-      return { json: [], text: `None in the last ${Math.round(sinceSeconds / 3_600)} h (--since).` };
+    if (found.length === 0) return { json: [], text: `None from ${span.since} on (--since).` };
     const answer = listed(found, view, {
       quote: 'service_quote_id',
       when: 'created_at',

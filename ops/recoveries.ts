@@ -11,13 +11,12 @@ import {
 import {
   countUndelivered,
   resolveSpan,
-  type MomentOrAgo,
   type RecoverySpan,
   type UndeliveredCount,
 } from '../db/notifications/recoverable';
 import { Refused } from '../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
-import { environmentOption, limited, momentOrAgo, perSecondOption } from './arguments';
+import { environmentOption, limited, perSecondOption, withSpan, type SpanOptions } from './arguments';
 import { handle, type Call, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased, type Answer } from './output';
@@ -28,9 +27,7 @@ Examples:
   ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
   ops notifications recover --resume rcv_01K…                              after an interruption`;
 
-interface RecoverOptions {
-  readonly since?: MomentOrAgo;
-  readonly until?: MomentOrAgo;
+interface RecoverOptions extends SpanOptions {
   readonly resume?: string;
 }
 
@@ -43,16 +40,11 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     )
     .option('--partner <partner>', 'whose', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .option(
-      '--since <moment>',
-      `from this moment on, or so long ago; at most ${LONGEST_RECOVERY_DAYS}d`,
-      momentOrAgo,
-    )
-    .option('--until <moment>', 'up to this moment, or so long ago; default: now', momentOrAgo)
     .option('--yes', 'send, do not only count')
     .option('--resume <recovery>', 'continue one that was interrupted', idOf('recovery'))
     .addOption(perSecondOption())
     .addHelpText('after', EXAMPLES);
+  withSpan(recover, 'created from then on', `at most ${LONGEST_RECOVERY_DAYS}d`);
   handle<RecoverOptions>(recover, deps, async (call) => {
     const { resume, yes, perSecond } = call.options;
     if (resume !== undefined)
@@ -114,7 +106,7 @@ async function run({ db, deps, options }: Call<RecoverOptions>, recovery: Recove
 }
 
 async function spanOf({ db, options }: Call<RecoverOptions>): Promise<RecoverySpan> {
-  const { partner: partnerId, environment = null, since, until = { agoSeconds: 0 } } = options;
+  const { partner: partnerId, environment = null, since, until } = options;
   if (partnerId === undefined || since === undefined)
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');
   return { partnerId, environment, ...(await resolveSpan(db, since, until)) };

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
-import type { MomentOrAgo } from '../db/notifications/recoverable';
+import { LONGEST_SPAN_DAYS } from '../db/notifications/operator';
+import { resolveSpan } from '../db/notifications/recoverable';
 import type { Reader } from '../db/postgres/connect';
-import { Refused } from '../db/refused';
 import { lateReasons, latenessMs, type LateReason } from '../domain/lateness';
-import { duration, environmentOption, limited, momentOrAgo } from './arguments';
+import { duration, environmentOption, limited, withSpan, type SpanOptions } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { moment, printable, snakeCased, table, textOf, type Answer } from './output';
@@ -20,32 +20,25 @@ export function addReportCommand(notifications: Command, deps: OpsDeps): void {
     )
     .requiredOption('--partner <partner>', 'whose events', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .requiredOption('--since <moment>', 'created from then on: 36h, or 2026-11-03T14:00Z', momentOrAgo)
-    .option('--until <moment>', 'and before that; default: now', momentOrAgo)
     .option('--late <duration>', 'only those at least so late, such as 1m', duration)
     .option('--csv', 'as comma-separated values, for a spreadsheet');
-  interface Own {
+  withSpan(report, 'created from then on', `at most ${LONGEST_SPAN_DAYS}d`, true);
+  interface Own extends Required<Pick<SpanOptions, 'since'>> {
     partner: string;
-    since: MomentOrAgo;
-    until?: MomentOrAgo;
     late?: number;
     csv?: true;
     limit: number;
   }
   handle<Own>(limited(report, MOST_EVENTS), deps, async ({ db, options }) => {
     const { partner: partnerId, environment, late = 0, csv, limit } = options;
-    const at = (given: MomentOrAgo) =>
-      'at' in given ? given.at : new Date(Date.now() - given.agoSeconds * 1_000);
-    const [since, until] = [at(options.since), at(options.until ?? { agoSeconds: 0 })];
-    if (since >= until) throw new Refused('invalid', '--since must lie before --until.');
-    const found = await reportEvents(db, { partnerId, environment, since, until, limit });
+    const span = await resolveSpan(db, options.since, options.until, LONGEST_SPAN_DAYS);
+    const found = await reportEvents(db, { partnerId, environment, ...span, limit });
     const events = found.filter((one) => latenessMs(one) >= late * 1_000).map(eventView);
     const delivered = found.filter(({ deliveredAt }) => deliveredAt !== null).length;
-    const span = `from ${moment(since)} to ${moment(until)}`;
-    const title = `Events of ${partnerId} created ${span}: ${found.length}, delivered ${delivered}, shown ${events.length}.`;
+    const title = `Events of ${partnerId} created from ${span.since} to ${span.until}: ${found.length}, delivered ${delivered}, shown ${events.length}.`;
     const more = found.length === limit ? `\nThere may be more: ${limit} were read (--limit).` : '';
     return {
-      json: { partner_id: partnerId, since, until, found: found.length, delivered, events },
+      json: { partner_id: partnerId, ...span, found: found.length, delivered, events },
       text: (most) => (csv ? csvOf(events) : `${title}${more}\n${tableOf(events, most)}`),
     };
   });
@@ -111,9 +104,9 @@ export async function reasonsOf(
   { notificationId, createdAt }: { readonly notificationId: string; readonly createdAt: Date },
 ): Promise<readonly LateReason[]> {
   // Around its creation: the id has milliseconds.
-  const [since, until] = [-1_000, 1_000].map((ms) => new Date(createdAt.getTime() + ms));
-  if (since === undefined || until === undefined) return [];
-  const [found] = await reportEvents(reader, { notificationId, since, until, limit: 1 });
+  const near = (ms: number) => new Date(createdAt.getTime() + ms).toISOString();
+  const span = { since: near(-1_000), until: near(1_000) };
+  const [found] = await reportEvents(reader, { notificationId, ...span, limit: 1 });
   return found === undefined ? [] : lateReasons(found);
 }
 

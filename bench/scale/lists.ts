@@ -10,7 +10,8 @@ import type { Side } from './side';
 
 const TIMES = 9;
 const WEEK_SECONDS = 7 * 86_400;
-const ALL = { sinceSeconds: WEEK_SECONDS, limit: 50, paused: false };
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
+const ALL = { since: ago(WEEK_SECONDS), limit: 50, paused: false };
 
 /** What operators, partners and the scrape of metrics read: pages of fifty, which are full on both sides. */
 const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
@@ -21,10 +22,10 @@ const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
   of_an_application: async ({ owner }) => {
     const [newest] = await listNotifications(owner.db, { ...ALL, undelivered: false, limit: 1 });
     const applicationId = newest?.applicationId ?? undefined;
-    const sinceSeconds = 400 * 86_400;
-    return listNotifications(owner.db, { ...ALL, undelivered: false, applicationId, sinceSeconds });
+    const since = ago(400 * 86_400);
+    return listNotifications(owner.db, { ...ALL, undelivered: false, applicationId, since });
   },
-  applications: ({ owner }) => listApplications(owner.db, { sinceSeconds: WEEK_SECONDS, limit: 50 }),
+  applications: ({ owner }) => listApplications(owner.db, { since: ago(WEEK_SECONDS), limit: 50 }),
   page_of_partner: (side) => page(side),
   ...Object.fromEntries(
     NOTIFICATION_STATUSES.map((status) => [`page_${status}`, (side: Side) => page(side, status)]),

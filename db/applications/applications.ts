@@ -5,7 +5,7 @@ import type { Tenant } from '../../domain/tenant';
 import { inScope, type KeyBinding } from '../keys';
 import { columns, msText, rowsOf, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
-import { given } from '../schema/columns';
+import { given, idWithin, type Within } from '../schema/columns';
 
 export type Application = typeof creditApplications.$inferSelect;
 export type LenderEvent = typeof lenderEvents.$inferSelect;
@@ -55,7 +55,7 @@ export async function findApplication(db: DbOrTransaction, applicationId: string
   return { application, events, notifications };
 }
 
-interface ApplicationFilter {
+interface ApplicationFilter extends Within {
   readonly partnerId?: string | undefined;
   readonly environment?: Application['environment'] | undefined;
   readonly lender?: string | undefined;
@@ -64,15 +64,13 @@ interface ApplicationFilter {
   readonly quoteId?: string | undefined;
   readonly states?: readonly ApplicationState[] | undefined;
   readonly waiting?: boolean;
-  readonly sinceSeconds: number;
   readonly after?: string | undefined;
   readonly limit: number;
 }
 
 export async function listApplications(db: DbOrTransaction, filter: ApplicationFilter) {
-  const { sinceSeconds, after, limit, waiting = false, states, ...equal } = filter;
+  const { since, until, after, limit, waiting = false, states, ...equal } = filter;
   const { applicationId } = creditApplications;
-  const oldest = sql`'app_' || ulid_floor(service_now() - make_interval(secs => ${sinceSeconds}::float8))`;
   const filters = Object.keys(equal) as (keyof typeof equal)[];
   const withWaiting = sql`${applicationId} in (
     select application_id from lender_events where waits_until is not null)`;
@@ -81,7 +79,7 @@ export async function listApplications(db: DbOrTransaction, filter: ApplicationF
     .from(creditApplications)
     .where(
       and(
-        sql`${applicationId} >= (select ${oldest})`,
+        idWithin(applicationId, 'app_', { since, until }),
         ...filters.map((column) => given(creditApplications[column], equal[column])),
         given(applicationId, after, lt),
         states && inArray(creditApplications.state, [...states]),

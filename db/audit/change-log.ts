@@ -1,7 +1,7 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../postgres/connect';
 import { changeLog } from '../schema';
-import { given, givenSince } from '../schema/columns';
+import { given, within, type Within } from '../schema/columns';
 
 type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
 /** A change to be written; its details never contain a key or a secret. */
@@ -23,13 +23,12 @@ export async function appendChange(tx: DbOrTransaction, change: Change): Promise
 
 export async function listChanges(
   db: DbOrTransaction,
-  filter: {
+  filter: Partial<Within> & {
     subject?: string | undefined;
     actor?: string | undefined;
     action?: string | undefined;
     /** Changes of this partner and of its keys, endpoints, secrets, notifications and recoveries. */
     partnerId?: string | undefined;
-    sinceSeconds?: number | undefined;
     after?: number | undefined;
     limit: number;
   },
@@ -50,7 +49,7 @@ export async function listChanges(
         given(actor, filter.actor),
         given(action, filter.action),
         ofPartner,
-        givenSince(changedAt, filter.sinceSeconds),
+        within(changedAt, filter),
         given(changeId, filter.after, lt),
       ),
     )

@@ -19,8 +19,9 @@ export interface ReportFilter {
   readonly environment?: Tenant['environment'] | undefined;
   /** One notification only. */
   readonly notificationId?: string | undefined;
-  readonly since: Date;
-  readonly until: Date;
+  /** Moments in ISO 8601; the end is exclusive. */
+  readonly since: string;
+  readonly until: string;
   readonly limit: number;
 }
 
@@ -91,7 +92,7 @@ export async function reportEvents(reader: Reader, filter: ReportFilter): Promis
     readonly high: string;
     readonly outages: readonly Stored<LatenessFacts['outages'][number]>[];
     readonly pauses: readonly Stored<Pause>[];
-  }>(reader, SHARED, [since.toISOString(), until.toISOString()]);
+  }>(reader, SHARED, [since, until]);
   const { low, high } = shared;
   const rows = await runPrepared<Row>(reader, EVENTS, [
     low,

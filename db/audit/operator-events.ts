@@ -3,7 +3,7 @@ import type { OperatorEventKind } from '../../domain/operator-event';
 import type { DbOrTransaction } from '../postgres/connect';
 import type { KeyEnvironment } from '../keys';
 import { operatorEvents } from '../schema';
-import { given, givenSince } from '../schema/columns';
+import { given, within, type Within } from '../schema/columns';
 
 type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
 /** Something that the service has noticed; never with a secret, a body or an address. */
@@ -26,11 +26,10 @@ export async function appendOperatorEventOnce(db: DbOrTransaction, event: Operat
 
 export async function listOperatorEvents(
   db: DbOrTransaction,
-  filter: {
+  filter: Within & {
     partnerId?: string | undefined;
     environment?: KeyEnvironment | undefined;
     kinds?: readonly OperatorEventKind[] | undefined;
-    sinceSeconds: number;
     after?: number | undefined;
     limit: number;
   },
@@ -41,7 +40,7 @@ export async function listOperatorEvents(
     .from(operatorEvents)
     .where(
       and(
-        givenSince(happenedAt, filter.sinceSeconds),
+        within(happenedAt, filter),
         given(partnerId, filter.partnerId),
         given(environment, filter.environment),
         filter.kinds && inArray(kind, [...filter.kinds]),

@@ -16,7 +16,9 @@ import {
   type Reader,
 } from '../postgres/connect';
 import type { deliveryAttempts } from '../schema';
+import type { Within } from '../schema/columns';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
+import { resolveSpan } from './recoverable';
 
 /** A notification as operators see it. */
 export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'>, Moments {
@@ -57,7 +59,7 @@ export async function findNotification(
   return row ?? null;
 }
 
-export interface NotificationFilter {
+export interface NotificationFilter extends Within {
   readonly partnerId?: string | undefined;
   readonly environment?: Tenant['environment'] | undefined;
   readonly states?: readonly NotificationState[] | undefined;
@@ -69,14 +71,13 @@ export interface NotificationFilter {
   readonly applicationId?: string | undefined;
   /** Of applications with this reference of the partner's. */
   readonly merchantReference?: string | undefined;
-  readonly sinceSeconds: number;
   /** Only those older than this one: the next page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
 
 /** Notifications are read back to front through their ids, so the span bounds the work. */
-export const LONGEST_SPAN_SECONDS = 400 * 86_400;
+export const LONGEST_SPAN_DAYS = 400;
 
 const ENVIRONMENTS: readonly Tenant['environment'][] = ['sandbox', 'live'];
 
@@ -85,14 +86,14 @@ export async function listNotifications(
   reader: Reader,
   filter: NotificationFilter,
 ): Promise<ListedNotification[]> {
-  const { oldest, owner } = await rangeOf(reader, filter);
+  const { oldest, newest, owner } = await rangeOf(reader, filter);
   const wanted = { ...filter, ...owner };
   // The indexes of a partner's notifications begin with the environment: one list for each.
   const environments =
     wanted.partnerId === undefined || wanted.environment !== undefined ? [wanted.environment] : ENVIRONMENTS;
   const lists = [];
   for (const environment of environments)
-    lists.push(await listOf(reader, { ...wanted, environment }, oldest));
+    lists.push(await listOf(reader, { ...wanted, environment }, oldest, newest));
   const newestFirst = (one: ListedNotification, other: ListedNotification) =>
     one.notificationId < other.notificationId ? 1 : -1;
   return lists.flat().toSorted(newestFirst).slice(0, filter.limit);
@@ -104,6 +105,7 @@ async function listOf(
   reader: Reader,
   filter: NotificationFilter,
   oldest: string,
+  newest: string | null,
 ): Promise<ListedNotification[]> {
   const { states, paused } = filter;
   const parameters: Parameter[] = [oldest, filter.limit];
@@ -112,6 +114,7 @@ async function listOf(
   const underWay = paused || states?.every((state) => (DELIVERY_STATES as readonly string[]).includes(state));
   const conditions = [
     'n.notification_id >= $1',
+    ...given(newest ?? undefined, (nth) => `n.notification_id < ${nth}`),
     ...given(filter.partnerId, (nth) => `n.partner_id = ${nth}`),
     ...given(filter.environment, (nth) => `n.environment = ${nth}`),
     ...given(states, (nth) => `n.state = any(${nth}::text[])`),
@@ -139,22 +142,26 @@ async function listOf(
 }
 
 const RANGE = `
-  select 'ntf_' || ulid_floor(greatest(service_now() - make_interval(secs => $1::float8), a.created_at - interval '1 day')) as oldest,
-    a.partner_id as "partnerId", a.environment
-  from (select $2::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
+  select 'ntf_' || ulid_floor(greatest($1::text::timestamptz, a.created_at - interval '1 day')) as oldest,
+    'ntf_' || ulid_floor($2::text::timestamptz) as newest, a.partner_id as "partnerId", a.environment
+  from (select $3::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
 
 /**
- * The lowest id that a list may contain, as a value, so that the planner excludes older months; and the owner of the application, with
+ * The bounds of the ids that a list may contain, as values, so that the planner excludes older months; and the owner of the application, with
  * which the index of its notifications begins.
  */
 async function rangeOf(
   reader: Reader,
-  { sinceSeconds, applicationId, partnerId, environment }: NotificationFilter,
-): Promise<{ readonly oldest: string; readonly owner: Partial<Tenant> }> {
-  type Range = { readonly oldest: string; readonly partnerId: string | null } & Pick<Tenant, 'environment'>;
-  const { oldest, ...owner } = await oneRow<Range>(reader, RANGE, [sinceSeconds, applicationId ?? null]);
+  { since, until, applicationId, partnerId, environment }: NotificationFilter,
+) {
+  type Range = Pick<Tenant, 'environment'> & Readonly<Record<'partnerId' | 'newest', string | null>>;
+  const { oldest, newest, ...owner } = await oneRow<Range & { readonly oldest: string }>(reader, RANGE, [
+    since,
+    until ?? null,
+    applicationId ?? null,
+  ]);
   const known = owner.partnerId !== null && partnerId === undefined && environment === undefined;
-  return { oldest, owner: known ? (owner as Tenant) : {} };
+  return { oldest, newest, owner: known ? (owner as Tenant) : {} };
 }
 
 /** Columns of an attempt `n`: an AttemptSummary. */
@@ -283,12 +290,17 @@ export async function countWhatTheyDo(
   of: Pick<NotificationFilter, 'partnerId' | 'environment'>,
 ): Promise<DoingCount[]> {
   const counts = new Map<string, DoingCount>();
-  const filter = { ...of, states: DELIVERY_STATES, undelivered: false, paused: false };
+  const { since } = await resolveSpan(
+    reader,
+    { agoSeconds: LONGEST_SPAN_DAYS * 86_400 },
+    undefined,
+    LONGEST_SPAN_DAYS,
+  );
+  const filter = { ...of, since, states: DELIVERY_STATES, undelivered: false, paused: false };
   for (let after: string | undefined; ;) {
     const found = await listNotifications(reader, {
       ...filter,
       after,
-      sinceSeconds: LONGEST_SPAN_SECONDS,
       limit: SUMMED_AT_A_TIME,
     });
     const doing = await whatTheyDo(reader, found);

@@ -21,16 +21,17 @@ export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number 
 const NOW = `select ${msText('service_now()')} as ms`;
 
 /** A span by the database's clock, never into the future, where it would grow. @throws Refused when it begins too long ago, or is empty. */
-export async function resolveSpan(reader: Reader, since: MomentOrAgo, until: MomentOrAgo) {
-  const { ms: now } = await oneRow<{ ms: number }>(reader, NOW);
+export async function resolveSpan(
+  reader: Reader,
+  since: MomentOrAgo,
+  until: MomentOrAgo = { agoSeconds: 0 },
+  mostDays: number = LONGEST_RECOVERY_DAYS,
+) {
+  const now = Math.floor((await oneRow<{ ms: number }>(reader, NOW)).ms);
   const at = (one: MomentOrAgo) => ('at' in one ? one.at.getTime() : now - one.agoSeconds * 1_000);
-  const [from, to] = [at(since), Math.min(at(until), Math.floor(now))];
-  if (now - from > LONGEST_RECOVERY_DAYS * 86_400_000)
-    throw new Refused(
-      'invalid',
-      `The span may begin at most ${LONGEST_RECOVERY_DAYS} days ago.`,
-      'too_long_ago',
-    );
+  const [from, to] = [at(since), Math.min(at(until), now)];
+  if (now - from > mostDays * 86_400_000)
+    throw new Refused('invalid', `The span may begin at most ${mostDays} days ago.`, 'too_long_ago');
   if (from >= to)
     throw new Refused('invalid', 'The span is empty: it must begin before its end and now.', 'empty_span');
   return { since: new Date(from).toISOString(), until: new Date(to).toISOString() };

@@ -1,9 +1,9 @@
-import { and, desc, eq, getTableColumns, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, lt } from 'drizzle-orm';
 import type { Tenant } from '../../domain/tenant';
 import type { MonthOf } from '../notifications/quota';
 import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { quotes } from '../schema';
-import { given } from '../schema/columns';
+import { given, idWithin, type Within } from '../schema/columns';
 import { loadVersions, type ProductVersion } from '../catalogue/products';
 import { decodeFitted, type FittedProduct } from './store';
 
@@ -31,22 +31,20 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
 /** Recent quotes, newest first. Their only index is the id, which sorts by time: the span bounds the rows that are read. */
 export async function listQuotes(
   db: DbOrTransaction,
-  filter: {
+  filter: Within & {
     partnerId?: string | undefined;
     merchantId?: string | undefined;
     merchantReference?: string | undefined;
-    sinceSeconds: number;
     after?: string | undefined;
     limit: number;
   },
 ): Promise<QuoteSummary[]> {
-  const oldest = sql`'qte_' || ulid_floor(service_now() - make_interval(secs => ${filter.sinceSeconds}::float8))`;
   return db
     .select(SUMMARY)
     .from(quotes)
     .where(
       and(
-        sql`${quotes.quoteId} >= (select ${oldest})`,
+        idWithin(quotes.quoteId, 'qte_', filter),
         given(quotes.partnerId, filter.partnerId),
         given(quotes.merchantId, filter.merchantId),
         given(quotes.merchantReference, filter.merchantReference),

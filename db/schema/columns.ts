@@ -1,4 +1,4 @@
-import { eq, gte, sql, type SQL } from 'drizzle-orm';
+import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm';
 import { bigint, customType, date, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
 /** The condition of a filter; undefined, which `and` ignores, for an absent value. */
@@ -8,10 +8,22 @@ export const given = <Column extends PgColumn>(
   compare: (column: PgColumn, value: unknown) => SQL = eq,
 ): SQL | undefined => (value === undefined ? undefined : compare(column, value));
 
-export const givenSince = (column: PgColumn, seconds: number | undefined): SQL | undefined =>
-  seconds === undefined
-    ? undefined
-    : gte(column, sql`service_now() - make_interval(secs => ${seconds}::float8)`);
+/** A span of time: moments in ISO 8601, the end exclusive, or none. */
+export interface Within {
+  readonly since: string;
+  readonly until?: string | undefined;
+}
+
+const timestamptz = (moment: string) => sql`${moment}::text::timestamptz`;
+
+export const within = (column: PgColumn, { since, until }: Partial<Within>) =>
+  and(given(column, since && timestamptz(since), gte), given(column, until && timestamptz(until), lt));
+
+/** The same by the time in an id. Postgres computes each bound once, and leaves out the months beyond it. */
+export const idWithin = (column: PgColumn, prefix: string, { since, until }: Within) => {
+  const bound = (moment: string) => sql`(select ${prefix}::text || ulid_floor(${timestamptz(moment)}))`;
+  return and(gte(column, bound(since)), given(column, until && bound(until), lt));
+};
 
 export const isExpired = (expiresAt: PgColumn) =>
   sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;

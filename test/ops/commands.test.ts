@@ -146,6 +146,8 @@ test('quotes: lists recent ones by partner and merchant, not older ones', async 
   expect(await list('--since', '4d')).toEqual(['M300001', 'M300002', 'M300003']);
   const moment = new Date(Date.now() - 2.5 * 86_400_000).toISOString();
   expect(await list('--since', moment)).toEqual(['M300001', 'M300002']);
+  expect(await list('--since', '4d', '--until', '36h')).toEqual(['M300002', 'M300003']);
+  expect(await list('--since', '4d', '--until', moment)).toEqual(['M300003']);
   expect(await list('--limit', '1')).toEqual(['M300001']);
   await ops.json('merchants create M300003');
   expect(await list('--merchant', 'M300003', '--partner', 'P100001')).toEqual(['M300003']);
@@ -188,9 +190,11 @@ describe('exit codes', () => {
     [2, 'a wrong choice', 'keys create --partner P100001 --environment moon'],
     [2, 'a wrong month', 'usage --partner P100001 --month 2026-13'],
     [2, 'a wrong state', 'notifications list --state failed,lost'],
-    [2, 'too long a span', 'notifications list --since 401d'],
-    [2, 'a moment that is too long ago', 'notifications list --since 2020-01-01'],
-    [2, 'a moment that is still to come', 'changes list --since 2199-01-01'],
+    [1, 'too long a span', 'notifications list --since 401d'],
+    [1, 'a moment that is too long ago', 'notifications list --since 2020-01-01'],
+    [1, 'a moment that is still to come', 'changes list --since 2199-01-01'],
+    [1, 'a span that ends before it begins', 'events list --since 1h --until 2h'],
+    [2, 'no moment', 'applications list --until soon'],
     [2, 'a state that does not exist', 'applications list --state accepted,lost'],
   ])('%i for %s: ops %s', async (code, _, line) => {
     const args = line.split(' ').filter((word) => word !== '');

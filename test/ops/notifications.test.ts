@@ -56,6 +56,9 @@ test('lists by partner, environment, state and age, newest first', async () => {
   expect(await list('--since', '9d', '--limit', '2')).toEqual([1, 2]);
   expect(await list('--environment', 'live')).toEqual([2, 4, 6]);
   expect(await list('--since', '9d', '--state', 'failed,held')).toEqual([3, 5, 8]);
+  expect(await list('--since', '9d', '--state', 'failed', '--state', 'held', '--until', '4d')).toEqual([
+    5, 8,
+  ]);
   // Not what was cancelled, nor what was delivered before a second send of it failed.
   expect(await list('--since', '9d', '--undelivered')).toEqual([1, 2, 3, 5, 7]);
   expect(await ops.text('notifications list --partner', partnerId)).toContain('held');

@@ -105,9 +105,18 @@ test('the span of a pause of one delivery stays after its end, by whom it was, a
 test('a span must be one, and a partner must be named', async () => {
   await ops.refuses(
     1,
-    '--since must lie before',
+    'The span is empty',
     'notifications report --since 1h --until 2h --partner',
     partnerId,
   );
   await ops.refuses(2, 'required option', 'notifications report --since 1h');
+});
+
+test('so long ago is reckoned by the clock of the database, which times the events, not by that of the operator', async () => {
+  const id = await store();
+  await advanceServiceClock(database, 7_200);
+  const { events, since } = await report();
+  expect([events, new Date(since).getTime() > Date.now()]).toEqual([[], true]);
+  const older = await ops.json('notifications report --since 3h --until 1h --partner', partnerId);
+  expect(older.events).toMatchObject([{ notification_id: id }]);
 });

@@ -53,7 +53,7 @@ const waitingOf = async (id: string) => {
   return story?.events.filter(({ waitsUntil }) => waitsUntil !== null).map(({ status }) => status);
 };
 const operatorEventsOf = async (id: string) => {
-  const found = await listOperatorEvents(database.db, { sinceSeconds: 86_400, limit: 1_000 });
+  const found = await listOperatorEvents(database.db, { since: '2020-01-01', limit: 1_000 });
   return found.filter(({ details }) => details['application_id'] === id);
 };
 

@@ -51,7 +51,7 @@ async function newEndpoint() {
           from webhook_endpoints where endpoint_id = ${endpointId}`
       )[0],
     events: async () =>
-      (await listOperatorEvents(database.db, { partnerId, sinceSeconds: 400 * 86_400, limit: 50 })).map(
+      (await listOperatorEvents(database.db, { partnerId, since: '2020-01-01', limit: 50 })).map(
         ({ kind, details }) => [kind, details['hours'] ?? details['reason']],
       ),
   };
