@@ -17,7 +17,7 @@ const depositView = ({ basisPoints, fixedPence }: DepositRule) => ({
 const maximumDepositView = ({ basisPoints, fixedPence }: DepositRule) =>
   fixedPence > 0 ? depositView({ basisPoints, fixedPence }) : { percent: percent(basisPoints, 100) };
 
-/** Terms in the words of the import file: what is shown can be imported. */
+/** Terms in the words of the import file. */
 function definitionView(terms: ProductDefinition) {
   return {
     credit_product: terms.creditProduct,
@@ -42,6 +42,12 @@ function definitionView(terms: ProductDefinition) {
     valid_to: terms.validTo,
   };
 }
+
+/** A product with these terms as a row of an import file. */
+export const productRow = (
+  { merchantId, displayOrder, active }: Pick<StoredProduct, 'merchantId' | 'displayOrder' | 'active'>,
+  terms: ProductDefinition,
+) => ({ merchant_id: merchantId, ...definitionView(terms), display_order: displayOrder, active });
 
 /** A version: its terms, and what its lender was called when it was made, which no file states. */
 export const versionView = (version: ProductDefinition) => ({

@@ -1,21 +1,24 @@
 import type { Command } from 'commander';
-import { findProduct, listProducts, loadVersions, setProductActive } from '../db/catalogue/products';
+import { existingProduct, listProducts, loadVersions, setProductActive } from '../db/catalogue/products';
 import { Refused } from '../db/refused';
 import { ukDay } from '../domain/product';
-import { inPages, paged, type Page } from './arguments';
+import { inPages, paged, wholeNumber, type Page } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps } from './call';
-import { productTable, productView, versionView } from './catalogue-view';
+import { productRow, productTable, productView, versionView } from './catalogue-view';
 import { idOf } from './ids';
-import { addImportCommand } from './import/command';
+import { addImportCommand, importAnswer } from './import/command';
+import { MOST_ROWS } from './import/files';
 import { importProducts } from './import/products';
-import { differences, differenceText, facts, moment } from './output';
+import { differences, differenceText, facts, jsonText, moment } from './output';
 
 const EXAMPLES = `
 Examples:
   ops products import products.json --dry-run
   ops products list --merchant M123456
   ops products show M123456 "Classic credit 12 months"
-  ops products disable M123456 "Classic credit 12 months"`;
+  ops products disable M123456 "Classic credit 12 months"
+  ops products revert M123456 "Classic credit 12 months" --dry-run     the terms of the version before
+  ops products export --merchant M123456 > products.json               what products import takes`;
 
 /** Columns of a products file whose CSV cells are not text. */
 const CSV_TYPES = {
@@ -36,15 +39,12 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     return paged(call, productTable(found, ukDay(deps.now())), found, ({ productId }) => productId);
   });
 
-  const show = products
-    .command('show')
-    .argument('<merchant>', '', idOf('merchant'))
-    .argument('<credit-product>')
-    .description('One product with every version of its terms.');
+  const ofMerchant = (verb: string) =>
+    products.command(verb).argument('<merchant>', '', idOf('merchant')).argument('<credit-product>');
+
+  const show = ofMerchant('show').description('One product with every version of its terms.');
   handle(show, deps, async ({ db }, merchantId = '', creditProduct = '') => {
-    const product = await findProduct(db, merchantId, creditProduct);
-    if (product === null)
-      throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
+    const product = await existingProduct(db, merchantId, creditProduct);
     const stored = await loadVersions(db, [product.productId]);
     // Newest first; each is compared with the one before it.
     const versions = stored.map(({ version, createdAt, definition }, at) => {
@@ -64,14 +64,43 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
 
   addSwitch('enable', true, 'Offer a product again.');
   addSwitch('disable', false, 'Offer a product no longer; quotes already given keep it.');
+
+  const revert = ofMerchant('revert')
+    .description('Make a new version with the terms of the one before; later quotes are priced with it.')
+    .option('--version <n>', 'with the terms of this version instead', wholeNumber(1, 1_000_000))
+    .option('--dry-run', 'check it and say what would change, but write nothing');
+  handle<{ version?: number }>(revert, deps, async (call, merchantId = '', creditProduct = '') => {
+    const { version, dryRun = false } = call.options;
+    const product = await existingProduct(call.db, merchantId, creditProduct);
+    // Newest first.
+    const wanted = (await loadVersions(call.db, [product.productId])).find((one) =>
+      version === undefined ? one.version < product.version : one.version === version,
+    );
+    if (wanted === undefined)
+      throw new Refused('not_found', `"${creditProduct}" has no version ${version ?? 'before this one'}.`);
+    const how = { actor: dryRun ? '' : call.deps.actor, action: 'products.revert', dryRun };
+    const report = await importProducts(call.db, [productRow(product, wanted.definition)], how);
+    return importAnswer(report, dryRun, null);
+  });
+
+  const exported = products
+    .command('export')
+    .description('Products as they are now, in the format that import takes, on standard output.')
+    .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'));
+  handle(exported, deps, async ({ db, options: { merchant: merchantId } }) => {
+    const found = await listProducts(db, { merchantId, limit: MOST_ROWS + 1 });
+    if (found.length > MOST_ROWS)
+      throw new Refused('invalid', `A file has at most ${MOST_ROWS} products: export them by --merchant.`);
+    const rows = found.flatMap((one) => (one.definition === null ? [] : [productRow(one, one.definition)]));
+    const lost = found.length - rows.length;
+    const failure = lost === 0 ? undefined : `left out, as their current version is lost: ${lost}`;
+    return { json: rows, text: jsonText(rows), failure };
+  });
+
   addImportCommand(products, deps, { noun: 'products', csv: CSV_TYPES, run: importProducts });
 
   function addSwitch(verb: string, active: boolean, description: string): void {
-    const command = products
-      .command(verb)
-      .argument('<merchant>', '', idOf('merchant'))
-      .argument('<credit-product>')
-      .description(description);
+    const command = ofMerchant(verb).description(description);
     handle(command, deps, async (call, merchantId = '', creditProduct = '') => {
       const { changed, product } = await changeAndLog(call, `products.${verb}`, async (tx, log) => {
         const done = await setProductActive(tx, { merchantId, creditProduct, active });

@@ -1,16 +1,21 @@
 import type { Command } from 'commander';
+import type { QuoteResponseBody } from '../contracts/quote-response';
+import type { FittedProduct } from '../db/quotes/store';
 import { findQuote, listQuotes, type QuoteSummary } from '../db/quotes/read';
+import { existingProduct } from '../db/catalogue/products';
+import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
-import { inPages, paged, spanOf, withSpan, type Page } from './arguments';
+import { inPages, paged, spanOf, wholeNumber, withSpan, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { versionView } from './catalogue-view';
 import { idOf, withId } from './ids';
-import { existing, facts, listed, snakeCased } from './output';
+import { existing, facts, listed, printable, snakeCased } from './output';
 
 const EXAMPLES = `
 Examples:
   ops quotes show qte_01K…                        request, answer, and the terms behind it
   ops quotes list --merchant M123456 --since 1d
+  ops quotes list --merchant M123456 --product "Classic credit 12 months" --version 3     who saw this price?
   ops quotes list --merchant-reference ORDER-1042`;
 
 const LONGEST_SPAN_DAYS = 400;
@@ -27,29 +32,33 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async ({ db }, quoteId = '') => {
     const found = existing(await findQuote(db, quoteId), `Quote ${quoteId}`);
     const { response, fitted, versions, ...summary } = found;
-    const terms = listed(
-      versions,
-      ({ productId: product_id, version, definition }) => ({
-        product_id,
-        version,
-        ...versionView(definition),
-      }),
-      {
-        product: 'product_id',
-        version: 'version',
-        lender: 'lender',
-        'credit product': 'credit_product',
-        repayments: 'number_of_repayments',
-        APR: ({ definition }) => `${versionView(definition).apr}%`,
-      },
-    );
+    const terms = ({ productId, version }: FittedProduct) => {
+      const stored = versions.find((one) => one.productId === productId && one.version === version);
+      return stored && versionView(stored.definition);
+    };
+    const prices = listed(fitted, snakeCased, {
+      'credit product': 'credit_product',
+      version: 'version',
+      APR: (one) => terms(one) && `${terms(one)?.apr}%`,
+      repayments: (one) => terms(one)?.number_of_repayments,
+      'a month': ({ monthlyRepaymentPence }) => formatPence(monthlyRepaymentPence),
+      loan: ({ loanPence }) => formatPence(loanPence),
+      deposit: ({ depositPence }) => formatPence(depositPence),
+      'to repay': ({ totalPayablePence }) => formatPence(totalPayablePence),
+      lender: 'lender',
+    });
+    const versionsView = versions.map(({ productId, version, definition }) => ({
+      product_id: productId,
+      version,
+      ...versionView(definition),
+    }));
     return {
-      json: { ...view(summary), response, fitted, versions: terms.json },
+      json: { ...view(summary), response, fitted, versions: versionsView },
       text: (most) =>
         [
+          `${shownText(response)}\n${prices.text(most)}`,
           facts(view(summary)),
-          `Products that fitted, with the version they were priced with:\n${terms.text(most)}`,
-          `Answer:\n${JSON.stringify(response, null, 2)}`,
+          'The whole answer, and the terms of these versions: --json.',
         ].join('\n\n'),
     };
   });
@@ -59,14 +68,23 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
     .description('Recent quotes, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .option('--merchant <merchant>', 'of this merchant only', idOf('merchant'))
-    .option('--merchant-reference <reference>', "with this reference of the partner's only");
+    .option('--merchant-reference <reference>', "with this reference of the partner's only")
+    .option('--product <credit-product>', 'that this product of --merchant fitted only')
+    .option('--version <n>', 'priced with this version of --product only', wholeNumber(1, 1_000_000));
   const limits = `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_DAYS}d, with --merchant-reference ${DEFAULT_DAYS_OF_REFERENCE}d`;
   withSpan(list, 'given from then on', limits);
-  handle<Page>(inPages(list, 'quote'), deps, async (call) => {
+  handle<Page & { product?: string; version?: number }>(inPages(list, 'quote'), deps, async (call) => {
     const { partner: partnerId, merchant: merchantId, merchantReference, after, limit } = call.options;
+    const { product: creditProduct, version } = call.options;
+    if (creditProduct === undefined ? version !== undefined : merchantId === undefined)
+      throw new Refused('invalid', 'Say --merchant, --product and --version, or --merchant and --product.');
+    const product =
+      creditProduct === undefined
+        ? undefined
+        : { ...(await existingProduct(call.db, merchantId ?? '', creditProduct)), version };
     const byDefault = merchantReference === undefined ? DEFAULT_DAYS : DEFAULT_DAYS_OF_REFERENCE;
     const span = await spanOf(call, LONGEST_SPAN_DAYS, byDefault);
-    const filter = { partnerId, merchantId, merchantReference, ...span, after, limit };
+    const filter = { partnerId, merchantId, merchantReference, product, ...span, after, limit };
     const found = await listQuotes(call.db, filter);
     if (found.length === 0) return { json: [], text: `None from ${span.since} on (--since).` };
     const answer = listed(found, view, {
@@ -89,3 +107,15 @@ const view = ({ quoteId, loanPence, depositPence, ...rest }: QuoteSummary) => ({
   loan_amount: formatPence(loanPence),
   customer_deposit: depositPence === null ? null : formatPence(depositPence),
 });
+
+/** What the shopper read, without markup, and whether the list of products was there. */
+function shownText(response: unknown): string {
+  const { data } = response as { readonly data?: Partial<QuoteResponseBody['data']> };
+  const { display = false, finance_offer_summary: html = '' } = data?.summary ?? {};
+  const plain = html.replaceAll(/<[^>]*>/g, '');
+  const summary = display ? `The shopper saw: ${printable(plain)}` : 'The shopper saw no finance.';
+  const list = data?.products?.length
+    ? 'The product list was shown:'
+    : 'No product list was shown. What fitted:';
+  return `${summary}\n${list}`;
+}

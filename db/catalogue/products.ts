@@ -55,11 +55,13 @@ export async function loadProductsOf(db: DbOrTransaction, merchantIds: readonly 
   return (await select(db).where(sql`${products.merchantId} = any(${ids}::text[])`)).map(toStored);
 }
 
-export async function findProduct(db: DbOrTransaction, merchantId: string, creditProduct: string) {
+/** @throws Refused when the merchant has no product of this name. */
+export async function existingProduct(db: DbOrTransaction, merchantId: string, creditProduct: string) {
   const [row] = await select(db).where(
     and(eq(products.merchantId, merchantId), eq(products.creditProduct, creditProduct)),
   );
-  return row === undefined ? null : toStored(row);
+  if (row !== undefined) return toStored(row);
+  throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
 }
 
 export async function loadVersions(db: DbOrTransaction, productIds: readonly string[]) {
@@ -148,9 +150,7 @@ export async function setProductActive(
   wanted: { merchantId: string; creditProduct: string; active: boolean },
 ): Promise<{ changed: boolean; product: StoredProduct }> {
   const { merchantId, creditProduct, active } = wanted;
-  const product = await findProduct(db, merchantId, creditProduct);
-  if (product === null)
-    throw new Refused('not_found', `Merchant ${merchantId} has no product "${creditProduct}".`);
+  const product = await existingProduct(db, merchantId, creditProduct);
   const rows = await db
     .update(products)
     .set({ active })

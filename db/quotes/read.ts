@@ -1,4 +1,4 @@
-import { and, desc, eq, getTableColumns, lt } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, lt, sql } from 'drizzle-orm';
 import type { Tenant } from '../../domain/tenant';
 import type { MonthOf } from '../notifications/quota';
 import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
@@ -35,10 +35,16 @@ export async function listQuotes(
     partnerId?: string | undefined;
     merchantId?: string | undefined;
     merchantReference?: string | undefined;
+    /** Only those that this product fitted, priced with this version, or with any. */
+    product?: { readonly productId: string; readonly version?: number | undefined } | undefined;
     after?: string | undefined;
     limit: number;
   },
 ): Promise<QuoteSummary[]> {
+  const { product } = filter;
+  // As store.ts writes an entry. There is no index of products: the rows of the span are read.
+  const entry =
+    product && `["${product.productId}",${product.version === undefined ? '' : `${product.version},`}`;
   return db
     .select(SUMMARY)
     .from(quotes)
@@ -48,6 +54,7 @@ export async function listQuotes(
         given(quotes.partnerId, filter.partnerId),
         given(quotes.merchantId, filter.merchantId),
         given(quotes.merchantReference, filter.merchantReference),
+        given(quotes.fitted, entry, (fitted, value) => sql`strpos(${fitted}, ${value}::text) > 0`),
         given(quotes.quoteId, filter.after, lt),
       ),
     )

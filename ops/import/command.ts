@@ -39,10 +39,10 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     const how = { actor: dryRun ? '' : deps.actor, action: `${noun}.import`, dryRun };
     const isCsv =
       options.csv === true || /\.csv$/i.test(file) || (!/\.json$/i.test(file) && looksLikeCsv(text));
-    if (!isCsv) return answerOf(await run(db, parseJson(text), how), dryRun, 'row');
+    if (!isCsv) return importAnswer(await run(db, parseJson(text), how), dryRun, 'row');
     if (csv === null)
       return refuseFile(`This looks like CSV; ${noun} are imported from JSON: [ { … }, { … } ].`);
-    return answerOf(await importCsv(db, parseCsv(text, csv), run, how), dryRun, 'line');
+    return importAnswer(await importCsv(db, parseCsv(text, csv), run, how), dryRun, 'line');
   });
 }
 
@@ -66,18 +66,24 @@ async function importCsv(
   throw new ImportRefused(csvFaults([...faults, ...more], lines));
 }
 
-function answerOf({ rows, changes }: ImportReport, dryRun: boolean, place: 'row' | 'line'): Answer {
+/** @param place what a change is found by; null: there is no file. */
+export function importAnswer(
+  { rows, changes }: ImportReport,
+  dryRun: boolean,
+  place: 'row' | 'line' | null,
+): Answer {
   const created = changes.filter(({ change }) => change === 'created').length;
   const [updated, unchanged] = [changes.length - created, rows - changes.length];
   const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`;
-  const where = ({ row, subject }: ReportedChange) => `${place} ${row}, ${printable(subject)}`;
+  const where = ({ row, subject }: ReportedChange) =>
+    place === null ? printable(subject) : `${place} ${row}, ${printable(subject)}`;
   return {
     json: {
       dry_run: dryRun,
       created,
       updated,
       unchanged,
-      changes: changes.map(({ row, ...change }) => ({ [place]: row, ...change })),
+      changes: changes.map(({ row, ...change }) => ({ ...(place !== null && { [place]: row }), ...change })),
     },
     text: [
       ...changes.flatMap((one) => [

@@ -5,7 +5,7 @@ import { ImportRefused, refuseFile, UNKNOWN_FIELD, type Fault } from './rows';
 /** 20,000 products take about 8 MB of JSON. */
 const MOST_BYTES = 10 * 1024 * 1024;
 /** New rows take one to two milliseconds each: the largest file is written in under a minute. */
-const MOST_ROWS = 20_000;
+export const MOST_ROWS = 20_000;
 
 /** Reads a whole file, or the given stream for `-`. @throws ImportRefused when it is too large or not UTF-8. */
 export async function readText(path: string, stdin: Readable): Promise<string> {

@@ -25,6 +25,7 @@ const FREE_TEXT = [
   '--lender-reference',
   '--merchant-reference',
   '--name',
+  '--product',
   '--reference-format',
   '--trading-name',
   '--url',
