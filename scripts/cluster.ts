@@ -5,10 +5,10 @@
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
-import { bringUp, isReady, type Cluster } from './cluster/bring-up';
-import { runInside } from './cluster/inside';
+import { bringUp, isReady } from './cluster/bring-up';
+import { inNamespaces } from './cluster/inside';
 import type { Machine } from './cluster/machine';
-import { ADDRESSES, MACHINES, plugCable, pullCable, type MachineName } from './cluster/network';
+import { ADDRESSES, plugCable, pullCable, TWINS, type MachineName } from './cluster/network';
 import { readEnvironment, type UnitName } from './cluster/units';
 
 const say = (text: string) => console.log(text);
@@ -29,7 +29,7 @@ Type one of these (machines a, b, c; units etcd, patroni, proxy, temporal, api, 
 
 async function run(directory: string): Promise<number> {
   let demo: Awaited<ReturnType<typeof seedDemo>> | undefined;
-  const cluster = await bringUp({
+  const { machines, patroni } = await bringUp({
     directory,
     say,
     extra: {},
@@ -37,76 +37,62 @@ async function run(directory: string): Promise<number> {
   });
   if (demo === undefined) throw new Error('the schema was not announced');
   const { partnerId, apiKeys } = demo;
-  const body = JSON.stringify({
-    merchant_id: 'M000001',
-    partner_id: partnerId,
-    loan_amount: '900.00',
-    customer_deposit: '100.00',
-    merchant_finance_url: 'https://shop.example/finance',
-  });
-  const quote = async () => {
-    for (const name of ['a', 'b'] as const) {
-      const headers = ['-H', `Authorization: Bearer ${apiKeys.test}`, '-H', 'Content-Type: application/json'];
-      const url = `https://${ADDRESSES[name]}/v1/finance-quote`;
-      const way = [
-        'curl',
-        '-sSk',
-        '-m10',
-        '-w',
-        ' (%{http_code}, %{time_total} s)\n',
-        ...headers,
-        '-d',
-        body,
-        url,
-      ];
-      // From the third machine, which no partner would be.
-      say(await cluster.machines.c.run('nobody', way).catch((error: Error) => error.message));
-    }
-  };
   say('\nThe cluster is up.');
-  await status(cluster);
+  await status();
   await quote();
   say(HELP);
-  const lines = createInterface({ input: process.stdin });
-  const ended = new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
-  lines.on('line', (line) => {
-    const words = line.trim().split(/\s+/);
-    const work = words[0] === 'quote' ? quote() : obey(cluster, words);
-    work.catch((error: Error) => say(error.message));
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    obey(line.trim().split(/\s+/)).catch((error: Error) => say(error.message));
   });
-  await ended;
+  await new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   return 0;
-}
 
-async function status({ patroni }: Cluster): Promise<void> {
-  for (const { name, role, state } of await patroni.members()) say(`Postgres ${name}: ${role}, ${state}`);
-  for (const name of ['a', 'b'] as const)
-    say(`machine ${name} (${ADDRESSES[name]}): ${(await isReady(name)) ? 'ready' : 'not ready'}`);
-}
+  async function status(): Promise<void> {
+    for (const { name, role, state } of await patroni.members()) say(`Postgres ${name}: ${role}, ${state}`);
+    for (const name of TWINS)
+      say(`machine ${name} (${ADDRESSES[name]}): ${(await isReady(name)) ? 'ready' : 'not ready'}`);
+  }
 
-async function obey(
-  cluster: Cluster,
-  [verb = '', name = '', unit, ...args]: readonly string[],
-): Promise<void> {
-  if (verb === '') return;
-  if (verb === 'status') return status(cluster);
-  const machine = MACHINES.includes(name as MachineName) ? cluster.machines[name as MachineName] : undefined;
-  if (machine === undefined) return say(HELP);
-  if (verb === 'ops') return say(await ops(machine, [unit ?? '--help', ...args]));
-  if (verb === 'run') return say(await machine.run('postgres', ['sh', '-c', [unit, ...args].join(' ')]));
-  if (verb === 'cut' || verb === 'plug') return (verb === 'cut' ? pullCable : plugCable)(machine.name);
-  const units = unit === undefined ? machine.units : machine.units.filter((one) => one === unit);
-  if (units.length === 0) return say(`machine ${name} has ${machine.units.join(', ')}`);
-  for (const one of units) await act(verb, one);
+  async function quote(): Promise<void> {
+    const body = JSON.stringify({
+      merchant_id: 'M000001',
+      partner_id: partnerId,
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+      merchant_finance_url: 'https://shop.example/finance',
+    });
+    const headers = ['-H', `Authorization: Bearer ${apiKeys.test}`, '-H', 'Content-Type: application/json'];
+    const curl = ['curl', '-sSk', '-m10', '-w', ' (%{http_code}, %{time_total} s)\n', ...headers, '-d', body];
+    // From the third machine, which no partner would be.
+    for (const name of TWINS)
+      await machines.c
+        .run('nobody', [...curl, `https://${ADDRESSES[name]}/v1/finance-quote`])
+        .then(say, (error: Error) => say(error.message));
+  }
 
-  async function act(what: string, one: UnitName): Promise<void> {
-    if (machine === undefined) return;
-    if (what === 'kill') await machine.kill(one);
-    else if (what === 'start') machine.start(one);
-    else if (what === 'freeze') await machine.freeze(one);
-    else if (what === 'thaw') await machine.thaw(one);
-    else if (what === 'log') say(machine.log(one).slice(-3_000));
-    else say(HELP);
+  async function obey([verb = '', name = '', ...args]: readonly string[]): Promise<void> {
+    if (verb === '') return;
+    if (verb === 'status') return status();
+    if (verb === 'quote') return quote();
+    const machine: Machine | undefined = machines[name as MachineName];
+    if (machine === undefined) return say(HELP);
+    const units = args[0] === undefined ? machine.units : machine.units.filter((one) => one === args[0]);
+    const each = async (act: (unit: UnitName) => unknown) => {
+      if (units.length === 0) say(`machine ${name} has ${machine.units.join(', ')}`);
+      for (const one of units) await act(one);
+    };
+    const verbs: Readonly<Record<string, () => unknown>> = {
+      kill: () => each((unit) => machine.kill(unit)),
+      start: () => each((unit) => machine.start(unit)),
+      freeze: () => each((unit) => machine.freeze(unit)),
+      thaw: () => each((unit) => machine.thaw(unit)),
+      log: () => each((unit) => say(machine.log(unit).slice(-3_000))),
+      cut: () => pullCable(machine.name),
+      plug: () => plugCable(machine.name),
+      run: async () => say(await machine.run('postgres', ['sh', '-c', args.join(' ')])),
+      ops: async () => say(await ops(machine, args.length > 0 ? args : ['--help'])),
+    };
+    await (verbs[verb] ?? (() => say(HELP)))();
   }
 }
 
@@ -121,18 +107,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { help: { type: 'boolean', short: 'h', default: false } },
 });
-if (values.help) {
+if (values.help)
   say(
     `npm run cluster: the cluster of deploy/cluster on this machine (Linux, root). Ctrl-C ends it.\n${HELP}`,
   );
-  process.exit(0);
-}
-const [directory] = positionals;
-const work = directory === undefined ? runInside(__filename, []) : run(directory);
-work.then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+else inNamespaces(positionals[0], run);

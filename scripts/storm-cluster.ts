@@ -9,11 +9,11 @@ import { cpSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { failures } from '../test/storm/finding';
 import { reportText } from '../test/storm/findings';
-import { runInside } from './cluster/inside';
-import { type Blow, LONG, SHORT } from './cluster/storm/blows';
+import { inNamespaces } from './cluster/inside';
+import { LONG, SHORT } from './cluster/storm/blows';
 import { runStorm } from './cluster/storm/run';
 import { openClusterScene } from './cluster/storm/scene';
-import { judge, type Verdict } from './cluster/storm/verdict';
+import { judge } from './cluster/storm/verdict';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,37 +37,17 @@ async function storm(directory: string): Promise<number> {
   const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
   if (blows.length === 0) throw new Error(`--only: no blow is called ${options.only}`);
   try {
-    return await stormOver(directory, blows);
+    const scene = await openClusterScene({ directory, say });
+    const { verdict, findings } = await judge(scene, await runStorm(scene, blows, say));
+    console.error(reportText(findings));
+    const lines = Object.entries(verdict).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+    console.log(options.json ? JSON.stringify(verdict) : lines.join('\n'));
+    await scene.close();
+    return failures(findings).length > 0 ? 1 : 0;
   } finally {
-    if (options.logs !== undefined)
-      cpSync(directory, options.logs, {
-        recursive: true,
-        filter: (path) => path === directory || path.endsWith('.log'),
-      });
+    const filter = (path: string) => path === directory || path.endsWith('.log');
+    if (options.logs !== undefined) cpSync(directory, options.logs, { recursive: true, filter });
   }
 }
 
-async function stormOver(directory: string, blows: readonly Blow[]): Promise<number> {
-  const scene = await openClusterScene({ directory, partners: 4, say });
-  const run = await runStorm(scene, blows, say);
-  const { verdict, findings } = await judge(scene, run);
-  console.error(reportText(findings));
-  console.log(options.json ? JSON.stringify(verdict) : text(verdict));
-  await scene.close();
-  return failures(findings).length > 0 ? 1 : 0;
-}
-
-const text = ({ kills, ...figures }: Verdict) =>
-  [...Object.entries(figures), ['kills', JSON.stringify(kills)]]
-    .map(([name, value]) => `${name}: ${value}`)
-    .join('\n');
-
-const [directory] = positionals;
-const work = directory === undefined ? runInside(__filename, process.argv.slice(2)) : storm(directory);
-work.then(
-  (code) => process.exit(code),
-  (error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  },
-);
+inNamespaces(positionals[0], storm);

@@ -1,23 +1,44 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFile, execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { untilTrue, type Machine } from './machine';
-import { ADDRESSES, MACHINES, openNetwork, type MachineName } from './network';
-import { viewPatroni, type PatroniView } from './patroni';
-import { prepare, type ClusterStores, type Prepared, type PrepareOptions } from './prepare';
-import { readEnvironment } from './units';
+import { findTemporalServer } from '../../dev/temporal-postgres/executables';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
+import { newSecrets, writeMachineFiles } from './files';
+import { openMachine, untilTrue, type Machine } from './machine';
+import {
+  ADDRESSES,
+  GATEWAY,
+  MACHINES,
+  openNetwork,
+  PARTNER_ADDRESS,
+  TWINS,
+  type MachineName,
+} from './network';
+import { viewPatroni } from './patroni';
+import { readEnvironment, type UnitName } from './units';
 
 const root = join(__dirname, '../..');
 
-export interface Cluster extends ClusterStores {
-  readonly patroni: PatroniView;
-  /** Settings of a client of Temporal, from this program. */
-  readonly temporalEnvironment: Readonly<Record<string, string>>;
+const TWIN: readonly UnitName[] = ['etcd', 'patroni', 'proxy', 'temporal', 'api', 'worker'];
+/** What runs where: two machines alike, and a small third one, so that two of three etcd are left whichever is lost. */
+const PLAN: Readonly<Record<MachineName, readonly UnitName[]>> = { a: TWIN, b: TWIN, c: ['etcd', 'redis'] };
+
+export interface BringUpOptions {
+  readonly directory: string;
+  readonly say: (text: string) => void;
+  /** Lines that a run adds to env files, by their path under /srv/quotes/etc. */
+  readonly extra: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Called when the schema is there, before a process of the service starts. `databaseUrl`: of its owner, from this program. */
+  readonly onSchema: (cluster: Prepared & { readonly databaseUrl: string }) => Promise<void>;
 }
 
+type Prepared = Awaited<ReturnType<typeof prepare>>;
+export type Cluster = Awaited<ReturnType<typeof bringUp>>;
+
 /** Brings up the whole cluster in the order of docs/operations/cluster.md. Must run in namespaces of its own (inside.ts). */
-export async function bringUp(options: PrepareOptions): Promise<Cluster> {
+export async function bringUp(options: BringUpOptions) {
   const { say, directory } = options;
   openNetwork();
   const prepared = await prepare(options);
@@ -30,28 +51,31 @@ export async function bringUp(options: PrepareOptions): Promise<Cluster> {
   for (const machine of [a, b]) machine.start('patroni');
   await untilTrue('Patroni has a leader and a synchronous standby', 120_000, () => patroni.isWhole());
   const leader = machines[(await patroni.leader()) ?? 'a'];
-  await createLogins(leader, secrets);
+  // The logins, on the leader.
+  const script = readFileSync(join(root, 'deploy/postgres/init.sh'), 'utf8');
+  const environment = { ...secrets, POSTGRES_USER: 'postgres', PGHOST: '/srv/quotes/postgres' };
+  await leader.run('postgres', ['bash', '-s'], environment, script);
 
   say('the schema, of the service and of Temporal');
-  await job(a, 'migrate');
+  await job(a, 'migrate', 'migrate.env');
   await temporalSchema(prepared, leader.name, directory);
   const hosts = `${ADDRESSES.a},${ADDRESSES.b}`;
   const parameters = `target_session_attrs=read-write&sslmode=verify-full&sslrootcert=${authorityFile}`;
   const databaseUrl = `postgres://quotes:${secrets.QUOTES_DB_PASSWORD}@${hosts}/quotes?${parameters}`;
-  await options.onSchema?.({ ...prepared, databaseUrl });
+  await options.onSchema({ ...prepared, databaseUrl });
 
   say('Redis, two Temporal, two HAProxy');
   c.start('redis');
   for (const machine of [a, b]) for (const unit of ['temporal', 'proxy'] as const) machine.start(unit);
-  await job(a, 'prepare-temporal');
+  await job(a, 'prepare-temporal', 'worker.env');
 
   say('two API processes, two workers');
   for (const machine of [a, b]) for (const unit of ['api', 'worker'] as const) machine.start(unit);
-  for (const { name } of [a, b]) await untilReady(name);
+  await untilReady(180_000);
   return {
     ...prepared,
     patroni,
-    databaseUrl,
+    /** Settings of a client of Temporal, from this program. */
     temporalEnvironment: {
       TEMPORAL_ADDRESS: `${ADDRESSES.a}:7233`,
       TEMPORAL_NAMESPACE: 'quotes',
@@ -65,8 +89,7 @@ export async function bringUp(options: PrepareOptions): Promise<Cluster> {
 
 /** Readiness of API process and worker, and that the proxy sends calls to it. */
 export async function isReady(name: MachineName): Promise<boolean> {
-  const paths = [':8081/ready', ':8082/ready', ':8404/health'];
-  const answers = paths.map((path) =>
+  const answers = [':8081/ready', ':8082/ready', ':8404/health'].map((path) =>
     fetch(`http://${ADDRESSES[name]}${path}`, { signal: AbortSignal.timeout(2_000) }).then(
       ({ ok }) => ok,
       () => false,
@@ -75,22 +98,19 @@ export async function isReady(name: MachineName): Promise<boolean> {
   return !(await Promise.all(answers)).includes(false);
 }
 
-export const untilReady = (name: MachineName) =>
-  untilTrue(`API process, worker and proxy of machine ${name} are ready`, 180_000, () => isReady(name));
-
-/** As deploy/postgres/init.sh says, on the leader. */
-async function createLogins(leader: Machine, secrets: Prepared['secrets']): Promise<void> {
-  const script = readFileSync(join(root, 'deploy/postgres/init.sh'), 'utf8');
-  const environment = { ...secrets, POSTGRES_USER: 'postgres', PGHOST: '/srv/quotes/postgres' };
-  await leader.run('postgres', ['bash', '-s'], environment, script);
+/** Waits until both machines serve. */
+export async function untilReady(timeoutMs: number): Promise<void> {
+  for (const name of TWINS)
+    await untilTrue(`API process, worker and proxy of ${name} are ready`, timeoutMs, () => isReady(name));
 }
 
-/** A job of ours, with the environment that the files give it. */
-async function job(machine: Machine, name: 'migrate' | 'prepare-temporal'): Promise<void> {
-  const file = name === 'migrate' ? 'migrate.env' : 'worker.env';
-  const environment = readEnvironment(join(machine.srv, 'etc/quotes', file));
-  await machine.run('quotes', [process.execPath, `/srv/quotes/app/dist/bin/${name}.js`], environment);
-}
+/** Runs a job of ours to its end, with the settings of this file. */
+const job = (machine: Machine, name: string, file: string) =>
+  machine.run(
+    'quotes',
+    [process.execPath, `/srv/quotes/app/dist/bin/${name}.js`],
+    readEnvironment(join(machine.srv, 'etc/quotes', file)),
+  );
 
 async function temporalSchema(prepared: Prepared, leader: MachineName, directory: string): Promise<void> {
   const tools = join(directory, 'tools');
@@ -106,4 +126,66 @@ async function temporalSchema(prepared: Prepared, leader: MachineName, directory
       TEMPORAL_DB_PASSWORD: prepared.secrets.TEMPORAL_DB_PASSWORD,
     },
   });
+}
+
+/** Builds the service, makes certificates and the machines with their files. Nothing runs yet. */
+async function prepare({ directory, say, extra }: BringUpOptions) {
+  const { server, sqlTool } = await findTemporalServer({ onProgress: say });
+  say('building the service');
+  const app = join(directory, 'app');
+  mkdirSync(app);
+  symlinkSync(join(root, 'node_modules'), join(app, 'node_modules'));
+  execFileSync(process.execPath, ['--import', 'tsx', 'scripts/build.ts', join(app, 'dist')], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const day = 86_400_000;
+  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + 7 * day) };
+  const authority = await createAuthority('Cluster', validity);
+  const issue = (...addresses: string[]) => {
+    const names = addresses.map((value) => ({ type: 'ip' as const, value }));
+    return issueCertificate(authority, names, validity, ['serverAuth', 'clientAuth']);
+  };
+  const temporalFolder = join(directory, 'temporal-certificates');
+  for (const folder of ['authority', 'server', 'client', 'console'])
+    mkdirSync(join(temporalFolder, folder), { recursive: true });
+  await keepTemporalCertificates(temporalFolder, new Date());
+  const authorityFile = join(directory, 'ca.pem');
+  writeFileSync(authorityFile, authority.cert);
+  writeFileSync(join(directory, 'resolv.conf'), `nameserver ${PARTNER_ADDRESS}\n`);
+  // The cache is in a home folder, which the accounts of the machines may not enter.
+  cpSync(server, join(directory, 'temporal-server'));
+  const mounts = {
+    'app/dist': join(app, 'dist'),
+    'app/node_modules': join(root, 'node_modules'),
+    'bin/temporal-server': join(directory, 'temporal-server'),
+  };
+
+  const secrets = newSecrets();
+  const proxy = await issue(ADDRESSES.a, ADDRESSES.b);
+  const machines = {} as Record<MachineName, Machine>;
+  for (const name of MACHINES) {
+    const machine = await issue(ADDRESSES[name], '127.0.0.1');
+    const certificates = { authority: authority.cert, machine, proxy, temporalFolder };
+    const srv = join(directory, name, 'quotes');
+    writeMachineFiles({ name, srv, secrets, certificates, postgresBin: postgresBin(), extra });
+    machines[name] = await openMachine({ name, directory, units: PLAN[name], mounts });
+  }
+  return {
+    machines: machines as Readonly<Record<MachineName, Machine>>,
+    secrets,
+    authority: authority.cert,
+    authorityFile,
+    /** Of this program, as a client. */
+    certificate: await issue(GATEWAY),
+    /** Folder of Temporal's client certificate. */
+    temporalClient: join(temporalFolder, 'client'),
+    sqlTool,
+  };
+}
+
+/** Of the newest Postgres that Debian has installed. */
+function postgresBin(): string {
+  const found = execFileSync('sh', ['-c', 'ls -d /usr/lib/postgresql/*/bin/initdb | sort -V | tail -1']);
+  return dirname(found.toString().trim());
 }

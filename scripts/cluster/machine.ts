@@ -8,29 +8,7 @@ import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes
 import { accountOf, readEnvironment, readUnit, type UnitName } from './units';
 import type { MachineName } from './network';
 
-/** A machine of the cluster: a network and a mount namespace, and what runs in them. It starts again what ends, as systemd would. */
-export interface Machine {
-  readonly name: MachineName;
-  /** Its /srv/quotes, as this program sees it. */
-  readonly srv: string;
-  readonly units: readonly UnitName[];
-  start(unit: UnitName): void;
-  /** SIGKILL of everything that belongs to the unit; it stays away until `start`. */
-  kill(unit: UnitName): Promise<void>;
-  freeze(unit: UnitName): Promise<void>;
-  thaw(unit: UnitName): Promise<void>;
-  /** SIGKILL of Postgres alone: Patroni continues. */
-  killPostgres(): Promise<void>;
-  /** Runs a command to its end, as this user. @returns its standard output. @throws with its output when it fails. */
-  run(
-    user: string,
-    argv: readonly string[],
-    environment?: Readonly<Record<string, string>>,
-    input?: string,
-  ): Promise<string>;
-  /** What the units have printed. */
-  log(unit: UnitName): string;
-}
+export type Machine = Awaited<ReturnType<typeof openMachine>>;
 
 interface MachineOptions {
   readonly name: MachineName;
@@ -40,7 +18,8 @@ interface MachineOptions {
   readonly mounts: Readonly<Record<string, string>>;
 }
 
-export async function openMachine({ name, directory, units, mounts }: MachineOptions): Promise<Machine> {
+/** A machine of the cluster: a network and a mount namespace, and what runs in them. It starts again what ends, as systemd would. */
+export async function openMachine({ name, directory, units, mounts }: MachineOptions) {
   const srv = join(directory, name, 'quotes');
   const binds = Object.entries(mounts).map(([to, from]) => `mount --bind ${from} /srv/quotes/${to}`);
   const script = [
@@ -107,36 +86,46 @@ export async function openMachine({ name, directory, units, mounts }: MachineOpt
 
   return {
     name,
+    /** Its /srv/quotes, as this program sees it. */
     srv,
     units,
-    start(unit) {
+    start(unit: UnitName): void {
       wanted.add(unit);
       if (!running.has(unit)) launch(unit);
     },
-    async kill(unit) {
+    /** SIGKILL of everything that belongs to the unit; it stays away until `start`. */
+    async kill(unit: UnitName): Promise<void> {
       wanted.delete(unit);
       await end(() => processesOf(unit));
     },
-    async freeze(unit) {
+    async freeze(unit: UnitName): Promise<void> {
       for (let round = 0; round < 2; round += 1)
         for (const pid of await processesOf(unit)) signal(pid, 'SIGSTOP');
     },
-    async thaw(unit) {
+    async thaw(unit: UnitName): Promise<void> {
       for (const pid of await processesOf(unit)) signal(pid, 'SIGCONT');
     },
+    /** SIGKILL of Postgres alone: Patroni continues. */
     killPostgres: () => end(async () => withChildren(await postmaster())),
-    async run(user, argv, environment = {}, input) {
-      const running = promisify(execFile)('nsenter', enter(user, argv), {
+    /** Runs a command to its end, as this user. @returns its standard output. @throws with its output when it fails. */
+    async run(
+      user: string,
+      argv: readonly string[],
+      environment: Readonly<Record<string, string>> = {},
+      input = '',
+    ): Promise<string> {
+      const command = promisify(execFile)('nsenter', enter(user, argv), {
         env: environmentOf(environment),
         maxBuffer: 16 * 1024 * 1024,
       });
-      running.child.stdin?.end(input ?? '');
-      const { stdout } = await running.catch((error: Error & { stdout?: string; stderr?: string }) => {
+      command.child.stdin?.end(input);
+      const { stdout } = await command.catch((error: Error & { stdout?: string; stderr?: string }) => {
         throw new Error(`${argv.join(' ')}: ${error.message}\n${error.stdout}\n${error.stderr}`);
       });
       return stdout;
     },
-    log(unit) {
+    /** What the unit has printed. */
+    log(unit: UnitName): string {
       const file = join(directory, `${name}-${unit}.log`);
       return existsSync(file) ? readFileSync(file, 'utf8') : '';
     },

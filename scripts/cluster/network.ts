@@ -5,6 +5,8 @@ import { join } from 'node:path';
 /** As the files in deploy/cluster name them. c has no Postgres, no Temporal and no process of ours. */
 export const ADDRESSES = { a: '10.0.0.11', b: '10.0.0.12', c: '10.0.0.13' } as const;
 export type MachineName = keyof typeof ADDRESSES;
+/** The machines that have a proxy, Postgres, Temporal, an API process and a worker. */
+export const TWINS = ['a', 'b'] as const;
 export const MACHINES = Object.keys(ADDRESSES) as MachineName[];
 
 /** Of this program, which stands for partners and lenders. */

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import type { IssuedCertificate } from '../../runtime/certificates/issue';
-import { ADDRESSES, type MachineName } from './network';
+import { ADDRESSES, TWINS, type MachineName } from './network';
 
 interface Member {
   readonly name: MachineName;
@@ -8,19 +8,10 @@ interface Member {
   readonly state: string;
 }
 
-/** What Patroni knows of its members, by its REST interface. */
-export interface PatroniView {
-  /** As any machine that answers sees them; empty when none does. */
-  members(): Promise<readonly Member[]>;
-  leader(): Promise<MachineName | undefined>;
-  /** Whether one leads and the other has all that is acknowledged. */
-  isWhole(): Promise<boolean>;
-  /** A page of metrics. */
-  metrics(name: MachineName): Promise<string>;
-  close(): Promise<void>;
-}
+export type PatroniView = ReturnType<typeof viewPatroni>;
 
-export function viewPatroni(authority: string, { cert, key }: IssuedCertificate): PatroniView {
+/** What Patroni knows of its members, by its REST interface. */
+export function viewPatroni(authority: string, { cert, key }: IssuedCertificate) {
   const dispatcher = new Agent({
     connect: { ca: authority, cert, key, timeout: 2_000 },
     keepAliveTimeout: 1,
@@ -31,7 +22,7 @@ export function viewPatroni(authority: string, { cert, key }: IssuedCertificate)
     return answer.body.text();
   };
   const members = async (): Promise<readonly Member[]> => {
-    for (const name of ['a', 'b'] as const) {
+    for (const name of TWINS) {
       try {
         return (JSON.parse(await ask(name, '/cluster')) as { members: Member[] }).members;
       } catch {
@@ -41,15 +32,17 @@ export function viewPatroni(authority: string, { cert, key }: IssuedCertificate)
     return [];
   };
   return {
+    /** As any machine that answers sees them; empty when none does. */
     members,
     leader: async () => (await members()).find(({ role }) => role === 'leader')?.name,
+    /** Whether one leads and the other has all that is acknowledged. */
     async isWhole() {
       const all = await members();
       const has = (role: string) =>
         all.some((one) => one.role === role && ['running', 'streaming'].includes(one.state));
       return has('leader') && has('sync_standby');
     },
-    metrics: (name) => ask(name, '/metrics'),
-    close: () => dispatcher.destroy(),
+    /** A page of metrics. */
+    metrics: (name: MachineName) => ask(name, '/metrics'),
   };
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import document from '../../contracts/openapi.json';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
 import { connectDatabase } from '../../db/postgres/connect';
@@ -21,47 +22,30 @@ import { removeDirectory, temporaryDirectory } from '../../test/support/temporar
 const CASES = Number(process.argv[2] ?? 20_000);
 /** Only the operation on this path. */
 const ONLY = process.argv[3];
-/** For 5,000 requests: of the ids that are tried half have not the form of one, which is another path, and counted there. */
-const WITH_ID = 11_000;
 const PARTNER_ID = 'P100001';
 /**
- * What is tried, and with how many cases. Nobody has registered a webhook: one that has been would be
- * waited for 10 s each time, as no worker runs, and its limit per month is soon used up.
+ * How many cases an operation gets. Nobody has registered a webhook: one that has been would be waited for 10 s each time, as no worker
+ * runs, and its limit per month is soon used up. Of ids that are tried half have not the form of one, which is another path, and counted there.
  */
-const OPERATIONS = [
-  { path: '/v1/finance-quote', cases: CASES },
-  { path: '/v1/notifications/test', cases: Math.min(200, CASES) },
-  { path: '/v1/notifications', cases: Math.min(5_000, CASES) },
-  { path: '/v1/notifications/{notification_id}', cases: Math.min(WITH_ID, CASES) },
-  { path: '/v1/notifications/{notification_id}/resend', cases: Math.min(WITH_ID, CASES) },
-  { path: '/v1/notifications/recover', cases: Math.min(5_000, CASES) },
-  { path: '/v1/notifications/recoveries/{recovery_id}', cases: Math.min(WITH_ID, CASES) },
-  { path: '/v1/credit-applications/{credit_application_id}', cases: Math.min(WITH_ID, CASES) },
-  { path: '/v1/webhook-keys', cases: Math.min(5_000, CASES) },
-  { path: '/v1/webhook-endpoint', cases: Math.min(5_000, CASES) },
-  { path: '/v1/sandbox/credit-applications', cases: Math.min(WITH_ID, CASES) },
-  { path: '/v1/sandbox/credit-applications/{credit_application_id}/events', cases: Math.min(WITH_ID, CASES) },
-] as const;
-type Operation = (typeof OPERATIONS)[number];
+const MOST: Readonly<Record<string, number>> = { '/v1/finance-quote': CASES, '/v1/notifications/test': 200 };
+const casesOf = (path: string) => Math.min(MOST[path] ?? (/[{]|sandbox/.test(path) ? 11_000 : 5_000), CASES);
+const PATHS = Object.keys(document.paths).filter((path) => ONLY === undefined || path === ONLY);
 /** What every key is answered for, and what this script stores. */
 const MERCHANTS = ['M000001', 'M000002', 'M000003', 'M000004', 'M000005', 'M100001', 'AB-1C2D-3E4F-5G6H'];
 
 /** Versions fixed here: a run of the same seed finds the same. They need Python 3.10 or later. */
 const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'];
 
-const root = join(__dirname, '../..');
-
 async function main(): Promise<void> {
   if (!Number.isInteger(CASES) || CASES < 1)
     throw new Error('fuzz: the number of cases is a whole number from 1');
-  if (ONLY !== undefined && !OPERATIONS.some(({ path }) => path === ONLY))
-    throw new Error(`fuzz: there is no operation ${ONLY}`);
+  if (PATHS.length === 0) throw new Error(`fuzz: there is no operation ${ONLY}`);
   const programs = pythonPrograms();
   const directory = await temporaryDirectory('fuzz');
   try {
-    const document = join(root, 'contracts/openapi.json');
     const validator = join(programs, 'openapi-spec-validator');
-    const valid = await succeeds(validator, ['--validation-errors=all', document], { cwd: directory });
+    const file = join(__dirname, '../../contracts/openapi.json');
+    const valid = await succeeds(validator, ['--validation-errors=all', file], { cwd: directory });
     const clean = await fuzz(join(programs, 'schemathesis'), directory);
     console.log(`\nopenapi-spec-validator: ${valid ? 'valid' : 'NOT valid'}`);
     console.log(`schemathesis: ${clean ? 'nothing found' : 'FINDINGS, see above'}`);
@@ -80,8 +64,7 @@ async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
     const api = await startApiProcess({ databaseUrl: postgres.url });
     try {
       let clean = true;
-      for (const operation of OPERATIONS.filter(({ path }) => ONLY === undefined || path === ONLY))
-        clean = (await attack(schemathesis, operation, { directory, api, key })) && clean;
+      for (const path of PATHS) clean = (await attack(schemathesis, path, { directory, api, key })) && clean;
       return clean;
     } finally {
       await api.close();
@@ -109,9 +92,10 @@ async function fill(url: string): Promise<string> {
 
 async function attack(
   schemathesis: string,
-  { path, cases }: Operation,
+  path: string,
   { directory, api, key }: { directory: string; api: ApiProcess; key: string },
 ): Promise<boolean> {
+  const cases = casesOf(path);
   const ca = join(directory, 'ca.pem');
   writeFileSync(ca, api.ca);
   const startedMs = performance.now();
@@ -139,15 +123,19 @@ async function attack(
       },
     },
   );
-  const counts = await readCounts(api.internalPort, path);
-  printCounts(path, counts, (performance.now() - startedMs) / 1_000);
+  const { statuses, total, slow } = await readCounts(api.internalPort, path);
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
+  console.log(
+    `\nfuzz: ${total} requests to ${path} in ${seconds} s, ${slow} of them longer than a second; answers:`,
+  );
+  for (const [status, count] of statuses) console.log(`  ${status}: ${count}`);
   const faults = api
     .output()
     .split('\n')
     .filter((line) => /"level":(50|60)/.test(line));
   for (const line of faults.slice(0, 10)) console.log(`fuzz: the API logged ${line}`);
   const least = path.includes('{') ? cases / 4 : cases;
-  const enough = sum(counts.statuses) >= least;
+  const enough = total >= least;
   if (!enough) console.log(`fuzz: fewer cases than the ${least} asked for`);
   return passed && enough && faults.length === 0;
 }
@@ -157,38 +145,18 @@ main().catch((error: unknown) => {
   process.exitCode = 1;
 });
 
-/** What the API process says of itself on its internal listener. */
-interface Counts {
-  /** Answers by status. */
-  readonly statuses: ReadonlyMap<string, number>;
-  /** How many of them took longer than a second. */
-  readonly slow: number;
-}
-
-/** Reads the metrics of an API process: what really arrived on a path, and how it was answered. */
-async function readCounts(internalPort: number, path: string): Promise<Counts> {
+/** What the metrics of an API process say of a path: answers by status, all of them, and how many took longer than a second. */
+async function readCounts(internalPort: number, path: string) {
   const route = `route="${path.replaceAll(/[{}]/g, String.raw`\$&`)}"`;
   const text = await (await fetch(`http://127.0.0.1:${internalPort}/metrics`)).text();
-  const all = (pattern: string) => [...text.matchAll(new RegExp(pattern, 'gm'))];
-  const metric = 'pfqs_http_request_seconds';
-  const statuses = new Map<string, number>();
-  for (const [, status = '', count] of all(`^${metric}_count\\{${route},status="(\\d+)"\\} (\\d+)$`))
-    statuses.set(status, Number(count));
-  let quick = 0;
-  for (const [, count] of all(`^${metric}_bucket\\{le="1",${route},status="\\d+"\\} (\\d+)$`))
-    quick += Number(count);
-  return { statuses, slow: sum(statuses) - quick };
-}
-
-function sum(statuses: ReadonlyMap<string, number>): number {
-  return [...statuses.values()].reduce((total, count) => total + count, 0);
-}
-
-function printCounts(path: string, { statuses, slow }: Counts, seconds: number): void {
-  console.log(`\nfuzz: ${sum(statuses)} requests to ${path} in ${seconds.toFixed(0)} s; answers:`);
-  for (const [status, count] of [...statuses].toSorted(([a], [b]) => a.localeCompare(b)))
-    console.log(`  ${status}: ${count}`);
-  console.log(`fuzz: ${slow} took longer than a second`);
+  const all = (pattern: string) =>
+    [...text.matchAll(new RegExp(`^pfqs_http_request_seconds_${pattern}`, 'gm'))].map(
+      ([, status = '', count]) => [status, Number(count)] as const,
+    );
+  const statuses = all(`count\\{${route},status="(\\d+)"\\} (\\d+)$`);
+  const sum = (counts: typeof statuses) => counts.reduce((so, [, count]) => so + count, 0);
+  const total = sum(statuses);
+  return { statuses, total, slow: total - sum(all(`bucket\\{le="1",${route},status="(\\d+)"\\} (\\d+)$`)) };
 }
 
 /**

@@ -54,11 +54,17 @@ const answer = (description: string, schema: string): Json => ({
 const refusals = (...codes: readonly InternalErrorCode[]): Json =>
   answer(codes.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error');
 
-const unauthenticated: Json = { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders };
+const retryAfter = {
+  ...keyedHeaders,
+  ...unauthenticatedHeaders,
+  'Retry-After': ref('headers', 'RetryAfter'),
+};
 
-const tooManyWithoutKey: Json = {
-  ...refusals('RATE_LIMIT_EXCEEDED'),
-  headers: { ...keyedHeaders, ...unauthenticatedHeaders, 'Retry-After': ref('headers', 'RetryAfter') },
+/** What every call can be answered. */
+const everywhere: Json = {
+  '401': { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders },
+  '429': { ...refusals('RATE_LIMIT_EXCEEDED'), headers: retryAfter },
+  '500': refusals('INTERNAL_SERVER_ERROR'),
 };
 
 const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [] }] };
@@ -85,12 +91,10 @@ const createCreditApplication: Json = {
       'QUOTE_ID_MISMATCH',
       'INVALID_LENDER_REFERENCE',
     ),
-    '401': unauthenticated,
     '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'NOT_FOUND'),
     '409': refusals('APPLICATION_EXISTS'),
     '422': refusals('AMOUNTS_NOT_QUOTED', 'MERCHANT_REFERENCE_MISMATCH'),
-    '429': tooManyWithoutKey,
-    '500': refusals('INTERNAL_SERVER_ERROR'),
+    ...everywhere,
   },
 };
 
@@ -109,11 +113,9 @@ const recordLenderEvent: Json = {
   responses: {
     '200': answer('It is stored, now or since an earlier request.', 'LenderEventResponse'),
     '400': refusals('INVALID_REQUEST', 'MISSING_FIELD'),
-    '401': unauthenticated,
     '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
     '409': refusals('LENDER_EVENT_EXISTS'),
-    '429': tooManyWithoutKey,
-    '500': refusals('INTERNAL_SERVER_ERROR'),
+    ...everywhere,
   },
 };
 
@@ -128,10 +130,8 @@ const getCreditApplication: Json = {
       'ApplicationResponse',
     ),
     '400': refusals('INVALID_REQUEST'),
-    '401': unauthenticated,
     '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
-    '429': tooManyWithoutKey,
-    '500': refusals('INTERNAL_SERVER_ERROR'),
+    ...everywhere,
   },
 };
 

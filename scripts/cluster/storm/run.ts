@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { noKills, type Kills } from '../../../test/storm/killer';
-import { runTester, type Tested } from '../../../test/storm/tester';
-import type { Promised } from '../../../test/storm/lenders';
-import { isReady } from '../bring-up';
+import { noKills } from '../../../test/storm/killer';
+import { runTester } from '../../../test/storm/tester';
+import { untilReady } from '../bring-up';
 import { untilTrue } from '../machine';
 import type { Blow, Victim } from './blows';
-import { startLoad, type Load } from './load';
-import { TWINS, type ClusterScene } from './scene';
+import { startLoad } from './load';
+import type { ClusterScene } from './scene';
 
 /** Time with nothing wrong before each blow, and after the last. */
 const CALM_MS = 4_000;
@@ -14,24 +13,11 @@ const WHOLE_MS = 240_000;
 /** How long all may take to be delivered once nothing is killed any more. */
 const END_MS = 240_000;
 
-export interface StormRun {
-  readonly load: Load;
-  readonly promised: readonly Promised[];
-  readonly tested: Tested;
-  readonly kills: Kills;
-  readonly struck: Readonly<Record<Victim, number>>;
-  /** Over the whole storm, in seconds. */
-  readonly longestWithoutQuotesS: number;
-  readonly longestDeliveryPauseS: number;
-}
+export type StormRun = Awaited<ReturnType<typeof runStorm>>;
 
 /** Load from beginning to end, one blow after the other, each when the cluster is whole again. */
-export async function runStorm(
-  scene: ClusterScene,
-  blows: readonly Blow[],
-  say: (text: string) => void,
-): Promise<StormRun> {
-  const struck = {
+export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say: (text: string) => void) {
+  const struck: Record<Victim, number> = {
     postgres_leader: 0,
     standby: 0,
     etcd: 0,
@@ -78,6 +64,7 @@ export async function runStorm(
         // The invariants name what is still open.
         say(error.message),
     );
+    // The two longest pauses: over the whole storm, in seconds.
     return { load, promised, tested, kills, struck, longestWithoutQuotesS, longestDeliveryPauseS };
   } finally {
     await tester.stop(0);
@@ -85,11 +72,9 @@ export async function runStorm(
 }
 
 /** All that an operator would want before he calls it over: and before anything else is killed, so that no blow meets another. */
-async function whole({ cluster }: ClusterScene): Promise<void> {
-  await untilTrue('Postgres has a leader and a synchronous standby', WHOLE_MS, () =>
-    cluster.patroni.isWhole(),
-  );
-  for (const name of TWINS) await untilTrue(`machine ${name} is ready`, WHOLE_MS, () => isReady(name));
+async function whole({ cluster: { patroni } }: ClusterScene): Promise<void> {
+  await untilTrue('Postgres has a leader and a synchronous standby', WHOLE_MS, () => patroni.isWhole());
+  await untilReady(WHOLE_MS);
 }
 
 async function count({ database }: ClusterScene, what: string): Promise<number> {

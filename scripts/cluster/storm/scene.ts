@@ -10,14 +10,10 @@ import { openAsking } from '../../../test/storm/asking';
 import { openParties, type Parties } from '../../../test/storm/parties';
 import { LADDER, type StormSight } from '../../../test/storm/scene';
 import { startDnsServer } from '../../../test/support/dns-server';
-import { bringUp, type Cluster } from '../bring-up';
+import { bringUp, type BringUpOptions, type Cluster } from '../bring-up';
 import type { Machine } from '../machine';
-import { ADDRESSES, type MachineName, PARTNER_ADDRESS } from '../network';
+import { ADDRESSES, type MachineName, PARTNER_ADDRESS, TWINS } from '../network';
 import type { PatroniView } from '../patroni';
-
-/** The machines that have a proxy, Postgres, Temporal, an API process and a worker. */
-export const TWINS = ['a', 'b'] as const;
-export type Twin = (typeof TWINS)[number];
 
 export interface ClusterScene extends StormSight {
   readonly cluster: Cluster;
@@ -26,14 +22,11 @@ export interface ClusterScene extends StormSight {
   close(): Promise<void>;
 }
 
-interface SceneOptions {
-  readonly directory: string;
-  readonly partners: number;
-  readonly say: (text: string) => void;
-}
-
 /** The whole cluster, with partners who receive webhooks. */
-export async function openClusterScene({ directory, partners, say }: SceneOptions): Promise<ClusterScene> {
+export async function openClusterScene({
+  directory,
+  say,
+}: Pick<BringUpOptions, 'directory' | 'say'>): Promise<ClusterScene> {
   let parties: Parties | undefined;
   let database: Database | undefined;
   // What only a storm sets: partners call more than a hundred times a minute, and retries come soon.
@@ -64,7 +57,7 @@ export async function openClusterScene({ directory, partners, say }: SceneOption
       });
       const at = { host: PARTNER_ADDRESS, port: 443 };
       await startDnsServer((_name, type) => (type === 'A' ? [PARTNER_ADDRESS] : []), { ...at, port: 53 });
-      parties = await openParties(database, { partners, keyRing: secrets.WEBHOOK_KEYS, at });
+      parties = await openParties(database, { partners: 4, keyRing: secrets.WEBHOOK_KEYS, at });
       for (const name of TWINS)
         writeFileSync(join(machines[name].srv, 'etc/quotes/receiver-ca.pem'), parties.receiver.ca, {
           mode: 0o644,
@@ -125,7 +118,7 @@ async function missingMetrics(patroni: PatroniView): Promise<string[]> {
 
 /** What `PostgresHasNoSynchronousStandby` adds up. */
 export async function synchronousStandbys(patroni: PatroniView): Promise<number> {
-  const pages = await Promise.all((['a', 'b'] as const).map((name) => patroni.metrics(name).catch(() => '')));
+  const pages = await Promise.all(TWINS.map((name) => patroni.metrics(name).catch(() => '')));
   const found = [...pages.join('\n').matchAll(/^patroni_sync_standby\S* (\d)/gm)];
   if (found.length === 0) throw new Error('no Patroni has answered with its metrics');
   return found.reduce((sum, [, one]) => sum + Number(one), 0);
@@ -159,7 +152,7 @@ function openWitness(): Witness {
           () => acknowledged.push(word),
           () => undefined,
         );
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await sleep(500);
       }
     },
   };

@@ -1,29 +1,10 @@
-import type { Finding } from '../../../test/storm/finding';
 import { findings } from '../../../test/storm/findings';
 import { miscounted } from '../../../test/support/invariants';
-import type { Victim } from './blows';
 import type { StormRun } from './run';
 import type { ClusterScene } from './scene';
 
-/** The last line of `npm run storm:cluster -- --json`. */
-export interface Verdict {
-  readonly quotes_answered: number;
-  readonly quotes_lost: number;
-  readonly notifications: number;
-  readonly notifications_lost: number;
-  readonly miscounted: number;
-  /** Events that a receiver took more than once. */
-  readonly repeats: number;
-  /** But for the time without a majority of etcd. */
-  readonly longest_without_quotes_s: number;
-  readonly longest_delivery_pause_s: number;
-  readonly kills: Readonly<Record<Victim, number>>;
-}
-
-export async function judge(
-  scene: ClusterScene,
-  run: StormRun,
-): Promise<{ verdict: Verdict; findings: readonly Finding[] }> {
+/** What the storm showed. The verdict is the last line of `npm run storm:cluster -- --json`. */
+export async function judge(scene: ClusterScene, run: StormRun) {
   const { database, receiver, answered, witness } = scene;
   const { load, promised, tested, kills } = run;
   const lost = await missing(scene, 'quotes', 'quote_id', load.quotes);
@@ -67,7 +48,9 @@ export async function judge(
       notifications: rows.length,
       notifications_lost: undelivered + unknown + Math.max(0, told - rows.length),
       miscounted: (await miscounted(database)).length,
+      /** Events that a receiver took more than once. */
       repeats: [...taken.values()].reduce((sum, times) => sum + times - 1, 0),
+      /** But for the time without a majority of etcd. */
       longest_without_quotes_s: run.longestWithoutQuotesS,
       longest_delivery_pause_s: run.longestDeliveryPauseS,
       kills: run.struck,
