@@ -1,17 +1,19 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { ID_PATTERNS } from '../contracts/fields';
+import { showProcess } from '../runtime/process';
 import type { RequestSpan, RequestTracer } from '../runtime/telemetry/tracing';
 
 export type ApiMetrics = ReturnType<typeof createApiMetrics>;
 
 /** @param deps.quotesWaiting how many quotes wait for their insert. */
 export function createApiMetrics(deps: {
+  readonly build: string | null;
   readonly isCatalogueTrusted: () => boolean;
   readonly quotesWaiting: () => number;
 }) {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  showProcess(registry, deps.build);
   const registers = [registry];
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   const gauge = (name: string, help: string, read: () => number | Promise<number>) =>

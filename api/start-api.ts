@@ -72,10 +72,12 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     onError: () => undefined,
   });
   closers.add(() => writing.stop());
-  closers.add(keepBeating(database.sql, { kind: 'api', build: config.WORKER_BUILD_ID ?? null }));
+  const build = config.WORKER_BUILD_ID ?? null;
+  closers.add(keepBeating(database.sql, { kind: 'api', build }));
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({
+    build,
     isCatalogueTrusted: () => catalogue.trusted(),
     quotesWaiting: () => writer.waiting(),
   });

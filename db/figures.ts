@@ -16,6 +16,8 @@ interface DeliveryFigures {
   readonly oldestPausedMs: number;
   /** Partners whose deliveries are paused, each environment counted. */
   readonly queuesPaused: number;
+  /** Events of applications that have not been delivered a minute after they were created, whatever the reason. */
+  readonly late: number;
   readonly month: readonly {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
@@ -30,7 +32,9 @@ const UNDELIVERED = `
     (count(*) filter (where state = 'held'))::int as held,
     coalesce(extract(epoch from service_now() - least(min(paused_at), (
       select min(p.paused_at) from delivery_pauses p where p.resumed_at is null))) * 1000, 0)::float8 as "oldestPausedMs",
-    (select count(*) from delivery_pauses p where p.resumed_at is null)::int as "queuesPaused"
+    (select count(*) from delivery_pauses p where p.resumed_at is null)::int as "queuesPaused",
+    (count(*) filter (where not test and not delivered
+      and notification_id < (select 'ntf_' || ulid_floor(service_now() - interval '1 minute'))))::int as late
   from deliveries`;
 
 const MONTH = `
@@ -44,10 +48,11 @@ const MONTH = `
   group by environment`;
 
 export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
-  type UnderWay = DeliveryFigures['undelivered'] & Pick<DeliveryFigures, 'oldestPausedMs' | 'queuesPaused'>;
-  const { oldestPausedMs, queuesPaused, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
+  type UnderWay = DeliveryFigures['undelivered'] &
+    Pick<DeliveryFigures, 'oldestPausedMs' | 'queuesPaused' | 'late'>;
+  const { oldestPausedMs, queuesPaused, late, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
   const month = await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH);
-  return { undelivered, oldestPausedMs, queuesPaused, month };
+  return { undelivered, oldestPausedMs, queuesPaused, late, month };
 }
 
 /** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */

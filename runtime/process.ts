@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { ulid } from 'ulid';
 import type { Sql } from '../db/postgres/connect';
 import { loginRights } from '../db/postgres/rights';
@@ -121,6 +122,14 @@ export async function reportLogin(
 
 /** One statement, of milliseconds. */
 const BEAT_TIMEOUT_MS = 5_000;
+
+/** What a process shows of itself, whatever it does: CPU, memory, event loop, and its build. */
+export function showProcess(registry: Registry, build: string | null): void {
+  collectDefaultMetrics({ register: registry });
+  const help = 'Always 1; `build` is WORKER_BUILD_ID, or none.';
+  const info = new Gauge({ name: 'pfqs_build_info', help, labelNames: ['build'], registers: [registry] });
+  info.set({ build: build ?? 'none' }, 1);
+}
 
 /**
  * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing; the log has that already.

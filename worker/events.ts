@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import type { AttemptFacts, EndedNotification, SendWebhook } from '../activities';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { readTrace } from '../db/notifications/notification';
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { RETENTION_KINDS } from '../domain/retention';
+import { showProcess } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import type { Tracing } from '../runtime/telemetry/tracing';
 import { deliveryWorkflowId } from '../workflows/names';
@@ -116,11 +117,11 @@ export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
 /**
  * The metrics of a worker process (docs/operations/watch.md).
- * @param besideApi whether an API in this process already shows those of Node
+ * @param options.besideApi whether an API in this process already shows those of Node
  */
-export function createWorkerMetrics({ besideApi }: { readonly besideApi: boolean }) {
+export function createWorkerMetrics(options: { readonly build: string | null; readonly besideApi: boolean }) {
   const registry = new Registry();
-  if (!besideApi) collectDefaultMetrics({ register: registry });
+  if (!options.besideApi) showProcess(registry, options.build);
   const registers = [registry];
   const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
     new Counter({ name, help, labelNames, registers });

@@ -63,6 +63,11 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     ({ queuesPaused }) => queuesPaused,
   );
   delivery(
+    'pfqs_notifications_late',
+    'Events of applications that have not been delivered a minute after they were created.',
+    ({ late }) => late,
+  );
+  delivery(
     'pfqs_notifications_this_month',
     'Notifications counted in this UTC month, by environment and result: delivered or failed.',
     ({ month }) =>

@@ -58,7 +58,8 @@ function start(options: WorkerOptions, closers: Closers) {
   const { db } = database;
   const { sql } = prepared;
 
-  const metrics = createWorkerMetrics(options);
+  const build = options.build?.buildId ?? null;
+  const metrics = createWorkerMetrics({ build, besideApi: options.besideApi });
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
   const clock = createClockWatch({
     monotonicMs,
@@ -125,7 +126,6 @@ function start(options: WorkerOptions, closers: Closers) {
       () => true,
       () => false,
     );
-  const build = options.build?.buildId ?? null;
   closers.add(keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal));
 
   const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };

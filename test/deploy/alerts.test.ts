@@ -130,7 +130,7 @@ needs('Prometheus')('promtool', () => {
   }, 120_000);
 
   const says = (alert: string, exp_labels: object, summary: string) => ({
-    exp_labels,
+    exp_labels: { ...exp_labels, runbooks: 'https://handbook.example/operations' },
     exp_annotations: {
       summary,
       runbook_url: `https://handbook.example/operations/alerts.md#${alert.toLowerCase()}`,

@@ -1,52 +1,22 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { until } from '../support/delivery';
-import { freePort } from '../../dev/ports';
-import { fileNeeds, onPath } from '../support/needs';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { fileNeeds } from '../support/needs';
 import { createTestTls } from '../support/tls';
-import { startWatchdog } from '../support/watchdog';
 import { root } from '../docs/tree';
 import { samplesOf, type Served } from './metrics-scene';
+import { openPrograms, type Programs } from './prometheus';
 import { readExpression, readRules } from './rules';
 
 fileNeeds('Prometheus');
 
 /** The exporters of the compose file, as the system's packages bring them: what alerts ask of them is there. */
-let directory: string;
-let dismissWatchdog: () => void;
-const closers: (() => Promise<unknown> | void)[] = [];
+let programs: Programs;
 beforeAll(async () => {
-  directory = await temporaryDirectory('exporters');
-  dismissWatchdog = startWatchdog(directory);
+  programs = await openPrograms();
 });
-afterAll(async () => {
-  for (const close of closers.toReversed()) await close();
-  dismissWatchdog();
-  await removeDirectory(directory);
-});
-
-async function start(program: string, ...args: string[]): Promise<string> {
-  const url = `127.0.0.1:${await freePort()}`;
-  const child = spawn(onPath(program) ?? program, [`--web.listen-address=${url}`, ...args], {
-    stdio: 'ignore',
-  });
-  closers.push(async () => {
-    child.kill('SIGKILL');
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  });
-  const answers = () =>
-    fetch(`http://${url}/`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until(answers, `${program} answers`, 60_000);
-  return `http://${url}`;
-}
+afterAll(() => programs.close());
 
 function expectServed(served: Served, prefix: RegExp, atLeast: number): void {
   const asked = readRules()
@@ -60,17 +30,9 @@ function expectServed(served: Served, prefix: RegExp, atLeast: number): void {
 }
 
 test('node_exporter serves the disks, and the time that the backup wrote', async () => {
-  const texts = join(directory, 'metrics');
-  await mkdir(texts);
-  await writeFile(join(texts, 'backup.prom'), 'pfqs_backup_completed_timestamp_seconds 1795000000\n');
   // Where it runs in a container everything may be an overlay.
-  const url = await start(
-    'prometheus-node-exporter',
-    '--collector.disable-defaults',
-    '--collector.filesystem',
+  const url = await programs.startNodeExporter(
     '--collector.filesystem.fs-types-exclude=^(proc|sysfs|cgroup.*)$',
-    '--collector.textfile',
-    `--collector.textfile.directory=${texts}`,
   );
   const page = await (await fetch(`${url}/metrics`)).text();
   expectServed(samplesOf(page), /^(?:node_|pfqs_backup_)/, 5);
@@ -81,9 +43,9 @@ test('blackbox_exporter, with our configuration, says when the certificate of a 
   const server = createServer({ cert, key });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  closers.push(() => void server.close());
+  programs.closers.push(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  const url = await start(
+  const url = await programs.start(
     'prometheus-blackbox-exporter',
     `--config.file=${join(root, 'deploy/prometheus/blackbox.yml')}`,
     `--history.limit=1`,

@@ -15,7 +15,11 @@ export interface MetricPages {
  * What a real API process and a real worker process serve after some traffic: quotes, refusals, a delivery, failures, an endpoint that is
  * gone, a workflow task that fails.
  */
-export async function scrapeAfterTraffic(temporal: TestTemporal): Promise<MetricPages> {
+export async function scrapeAfterTraffic(
+  temporal: TestTemporal,
+  /** Watches both from before the traffic. @returns what is called after it, while they still run. */
+  watch: (addresses: { readonly api: string; readonly worker: string }) => Promise<() => Promise<void>>,
+): Promise<MetricPages> {
   const scene = await openCrashScene({
     temporal,
     client: () => temporal.env.client,
@@ -24,12 +28,15 @@ export async function scrapeAfterTraffic(temporal: TestTemporal): Promise<Metric
   try {
     const [api, worker] = [await scene.api({ RATE_LIMIT_PER_MINUTE: '5' }), await scene.worker()];
     await worker.ready();
+    const address = (port: number) => `http://127.0.0.1:${port}`;
+    const watched = await watch({ api: address(api.internalPort), worker: address(worker.port) });
     await traffic(scene, temporal, api);
     // The SDK's own counts come a moment later.
     await until(
       async () => (await worker.metrics()).includes('temporal_workflow_task_execution_failed'),
       'a failed workflow task is counted',
     );
+    await watched();
     const apiPage = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
     const text = `${apiPage}${await worker.metrics()}`;
     return { text, served: samplesOf(text) };

@@ -27,9 +27,13 @@ export interface Expression {
   readonly groupedBy: readonly string[];
 }
 
+/** What Grafana puts in for the variables of the dashboard when "All" is chosen. */
+export const withVariables = (expression: string, rateInterval = '5m') =>
+  expression.replaceAll('$__rate_interval', rateInterval).replaceAll(/\$(?:instance|environment)/g, '.*');
+
 /** Reads PromQL with Prometheus' own grammar. @throws when it is none. */
 export function readExpression(expression: string): Expression {
-  const text = expression.replaceAll('$__rate_interval', '5m');
+  const text = withVariables(expression);
   const metrics: { name: string; labels: string[] }[] = [];
   const groupedBy: string[] = [];
   let grouping = false;

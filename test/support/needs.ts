@@ -34,7 +34,7 @@ const PARTS = {
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
   Prometheus: () =>
-    ['promtool', 'prometheus-node-exporter', 'prometheus-blackbox-exporter']
+    ['prometheus', 'promtool', 'prometheus-node-exporter', 'prometheus-blackbox-exporter']
       .map((name) => command(name))
       .find((missing) => missing !== undefined),
   Python: () => command('python3'),

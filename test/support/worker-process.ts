@@ -46,6 +46,7 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
   };
   return {
     ...worker,
+    port,
     /** What `/ready` answers; status 0 while nobody listens. */
     readiness,
     /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */

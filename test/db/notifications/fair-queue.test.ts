@@ -188,6 +188,20 @@ test('the figures show how long the oldest pause has lasted', async () => {
   expect(Math.floor(oldestPausedMs / 3_600_000)).toBe(25);
 });
 
+test('the figures show what was not delivered within a minute: no tests, and nothing that was delivered before', async () => {
+  const partnerId = await newPartner();
+  const [queued = '', sent = '', ended = '', again = ''] = await store(partnerId, 4);
+  await storeTest(database, { partnerId });
+  for (const id of [sent, ended, again]) await putInState(database, id, 'started');
+  await attempt(ended, DELIVERED);
+  await database.sql`update deliveries set delivered = true where notification_id = ${again}`;
+  expect(await deliveryFigures(database.db)).toMatchObject({ late: 0 });
+  await advanceServiceClock(database, 61);
+  expect(await deliveryFigures(database.db)).toMatchObject({ late: 2 });
+  await putInState(database, queued, 'held');
+  expect(await deliveryFigures(database.db)).toMatchObject({ late: 2 });
+});
+
 describe('a claim in an open transaction', () => {
   it('does not block the claim of another endpoint, which leaves its own alone', async () => {
     const [one, two] = [await newPartner(), await newPartner()];
