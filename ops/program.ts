@@ -2,6 +2,7 @@ import { Command, CommanderError, Help, type Option } from 'commander';
 import { addApplicationCommands } from './applications';
 import type { OpsDeps } from './call';
 import { addChangeCommands } from './changes';
+import { addCompletionCommand } from './completion';
 import { addDeploymentCommands } from './deployments';
 import { addEventCommands } from './events';
 import { EXIT, toFailure } from './exit-codes';
@@ -39,6 +40,7 @@ const COMMANDS: readonly ((program: Command, deps: OpsDeps) => void)[] = [
   addUsageCommand,
   addEventCommands,
   addChangeCommands,
+  addCompletionCommand,
 ];
 
 const NOTES = `

@@ -8,7 +8,8 @@ set -euo pipefail
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
   pg_ctlcluster:postgresql haproxy:haproxy go:golang-go promtool:prometheus
   prometheus-node-exporter:prometheus-node-exporter prometheus-blackbox-exporter:prometheus-blackbox-exporter
-  curl:curl patroni:patroni etcd:etcd-server ip:iproute2 debootstrap:debootstrap slirp4netns:slirp4netns)
+  curl:curl patroni:patroni etcd:etcd-server ip:iproute2 debootstrap:debootstrap slirp4netns:slirp4netns
+  fish:fish zsh:zsh)
 # Where Go's installer and Debian's haproxy are: the PATH of an ordinary user may not lead there.
 PATH="$PATH:/usr/local/go/bin:/usr/sbin"
 missing=()

@@ -25,6 +25,8 @@ const PARTS = {
     pythonWithCryptography() === undefined ? 'no python3 with that package' : undefined,
   Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
   curl: () => command('curl'),
+  fish: () => command('fish'),
+  zsh: () => command('zsh'),
   Go: () => command('go'),
   HAProxy: () => command('haproxy'),
   Java: () => command('javac'),
