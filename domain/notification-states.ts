@@ -21,6 +21,7 @@ type DeliveryField =
   | 'first_attempt_at'
   | 'next_attempt_at'
   | 'paused_at'
+  | 'paused_by'
   | 'held_at'
   | 'hold_reason'
   | 'checked_at'
@@ -66,8 +67,8 @@ export const DELIVERY_CHANGES = {
   forget_attempt: { from: OPEN, to: null, given: ['attempts', 'first_attempt_at'] },
   /** An attempt has failed, and another one will follow. */
   retry: { from: OPEN, to: null, clears: ['taken_at'], given: ['next_attempt_at', 'step'] },
-  pause: { from: OPEN, to: null, nowIfEmpty: ['paused_at'] },
-  resume: { from: OPEN, to: null, clears: ['paused_at'] },
+  pause: { from: OPEN, to: null, nowIfEmpty: ['paused_at'], given: ['paused_by'] },
+  resume: { from: OPEN, to: null, clears: ['paused_at', 'paused_by'] },
   /** An earlier event of its application has failed once: this one may wait for it for a minute. */
   put_off: { from: ['queued'], to: null, given: ['due_at'] },
   /** An earlier event of its application has ended. */
@@ -93,7 +94,7 @@ export const DELIVERY_CHANGES = {
     from: OPEN,
     to: 'held',
     now: ['held_at'],
-    clears: ['taken_at', 'next_attempt_at', 'paused_at', 'reserved_month'],
+    clears: ['taken_at', 'next_attempt_at', 'paused_at', 'paused_by', 'reserved_month'],
     given: ['hold_reason'],
   },
   /** There is an active endpoint again, or it is resent. Its ladder begins again. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Change } from '../db/audit/change-log';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { cancelNotification, notePause } from '../db/notifications/attempt';
 import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
@@ -128,9 +129,14 @@ const orderAnswer = (delivery: DeliveryRef, order: DeliveryOrder, said: string):
 });
 
 /** @throws Refused for one that takes no order now, saying why. */
-async function orderOne(call: Call, verb: Verb, wanted: string | Delivery): Promise<Delivery> {
+async function orderOne(
+  call: Call,
+  verb: Verb,
+  wanted: string | Delivery,
+  logged?: Logged | null,
+): Promise<Delivery> {
   const delivery = typeof wanted === 'string' ? await deliveryUnderWay(call, wanted) : wanted;
-  if (await giveOrder(call, delivery, verb, ORDERS[verb].order)) return delivery;
+  if (await giveOrder(call, delivery, verb, ORDERS[verb].order, logged)) return delivery;
   const why = 'it has just ended, or is started anew within a minute or so';
   throw new Refused(
     'conflict',
@@ -142,7 +148,11 @@ async function orderOne(call: Call, verb: Verb, wanted: string | Delivery): Prom
 async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   const owner = await ownerOf(call);
   const found = await listUnderWay(call.db, owner, ORDERS[verb].kind);
-  if (call.options.yes && !call.options.dryRun && found.length > 0) return orderEach(call, verb, found);
+  if (call.options.yes && !call.options.dryRun && found.length > 0) {
+    const { partnerId: partner_id, environment } = owner;
+    const details = { partner_id, environment, endpoint_id: call.options.endpoint, deliveries: found.length };
+    return orderEach(call, verb, found, { subject: partner_id, details });
+  }
   const whose = `of ${owner.partnerId}${owner.environment === null ? '' : ` in ${owner.environment}`}`;
   const rest = found.length === 0 ? 'nothing to do' : 'no order was given: add --yes';
   const left = await leftRunning(call, verb, [owner.partnerId]);
@@ -181,8 +191,16 @@ async function ownerOf({ db, options }: OrderCall) {
 /** How often the progress is printed, in milliseconds. */
 const PROGRESS_EVERY_MS = 2_000;
 
-/** Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named. */
-async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Delivery)[]): Promise<Answer> {
+/**
+ * Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named.
+ * @param once the one row in the change log, written with the first that takes the order; without it each has its own.
+ */
+async function orderEach(
+  call: Call,
+  verb: Verb,
+  wanted: readonly (string | Delivery)[],
+  once?: Logged,
+): Promise<Answer> {
   const { deps } = call;
   const interrupted = deps.interruptible();
   const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
@@ -197,7 +215,8 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
     if (interrupted.aborted)
       throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
     try {
-      partnerIds.push((await orderOne(call, verb, one)).partnerId);
+      const logged = once && (given === 0 ? once : null);
+      partnerIds.push((await orderOne(call, verb, one, logged)).partnerId);
       given += 1;
     } catch (error) {
       if (!(error instanceof Refused)) {
@@ -220,19 +239,25 @@ async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Deli
   };
 }
 
-/** Orders a delivery's workflow; logged once Temporal took it. @returns false when there is no such workflow. @throws TemporalUnreachable */
+type Logged = Pick<Change, 'subject' | 'details'>;
+
+/** Orders a delivery's workflow; logged once Temporal took it, unless `logged` is null. @returns false when there is no such workflow. @throws TemporalUnreachable */
 async function giveOrder(
   call: Call,
   { partnerId, ...delivery }: Delivery,
   verb: string,
   order: DeliveryOrder,
+  logged?: Logged | null,
 ): Promise<boolean> {
   const { notificationId, generation } = delivery;
+  const own = { subject: notificationId, details: { partner_id: partnerId, generation } };
+  const row = logged === undefined ? own : logged;
   const temporal = await call.deps.temporal();
   return changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
     if (!(await temporal.orderDelivery(delivery, order))) return false;
-    await log(notificationId, { partner_id: partnerId, generation });
-    if (order === 'pause' || order === 'resume') await notePause(tx, delivery, order);
+    if (row !== null) await log(row.subject, row.details);
+    if (order === 'pause') await notePause(tx, delivery, call.deps.actor);
+    if (order === 'resume') await notePause(tx, delivery, null);
     return true;
   });
 }

@@ -43,13 +43,11 @@ const EVENTS = `
         'httpStatus', a.http_status) order by a.attempt_number), '[]')
       from delivery_attempts a where a.notification_id = n.notification_id and a.notification_id >= $1) as attempts,
     (select coalesce(json_agg(json_build_object('kind', i.kind, 'reason', i.reason, 'from', ${ms('i.began_at')}, 'to', ${ms('i.ended_at')},
-        'by', case when i.kind = 'paused' then (
-          select c.actor from change_log c where c.subject = i.notification_id and c.action = 'notifications.pause'
-            and c.changed_at < i.began_at + interval '5 s' order by c.change_id desc limit 1) end) order by i.began_at), '[]')
+        'by', i.reason) order by i.began_at), '[]')
       from (
         select * from delivery_intervals where notification_id = n.notification_id
         union all select n.notification_id, 'held', n.end_reason, n.held_at, null where n.held_at is not null
-        union all select n.notification_id, 'paused', null, n.paused_at, null where n.paused_at is not null) i) as spans,
+        union all select n.notification_id, 'paused', n.paused_by, n.paused_at, null where n.paused_at is not null) i) as spans,
     (select json_build_object('notificationId', e.notification_id, 'from', ${ms('e.created_at')}, 'to', least(
         ${ms('coalesce(e.delivered_at, e.ended_at)')},
         (select ${ms(`min(a.started_at) + interval '${ORDER_WAIT_SECONDS} s'`)} from delivery_attempts a where a.notification_id = e.notification_id)))

@@ -99,6 +99,7 @@ CREATE TABLE "deliveries" (
 	"first_attempt_at" timestamp with time zone,
 	"next_attempt_at" timestamp with time zone,
 	"paused_at" timestamp with time zone,
+	"paused_by" text,
 	"held_at" timestamp with time zone,
 	"hold_reason" text,
 	"checked_at" timestamp with time zone,
@@ -693,7 +694,7 @@ BEGIN
     ON CONFLICT DO NOTHING;
   END IF;
   IF OLD.paused_at IS NOT NULL AND (TG_OP = 'DELETE' OR NEW.paused_at IS NULL) THEN
-    INSERT INTO delivery_intervals VALUES (OLD.notification_id, 'paused', NULL, OLD.paused_at, service_now())
+    INSERT INTO delivery_intervals VALUES (OLD.notification_id, 'paused', OLD.paused_by, OLD.paused_at, service_now())
     ON CONFLICT DO NOTHING;
   END IF;
   RETURN NULL;
@@ -714,5 +715,5 @@ SELECT n.notification_id, n.event_id, n.event_type, n.partner_id, n.environment,
   n.body, n.created_at, coalesce(d.generation, n.generation) AS generation, coalesce(d.attempts, n.attempts) AS attempts,
   coalesce(d.state, n.end_state) AS state, coalesce(d.hold_reason, n.end_reason) AS end_reason, n.delivered_at, n.failed_month, n.ended_at,
   n.recovery_id, n.request_id, n.trace_parent, d.priority, d.step, d.due_at, d.taken_at, d.started_at, d.first_attempt_at,
-  d.next_attempt_at, d.paused_at, d.held_at, d.checked_at, d.reserved_month
+  d.next_attempt_at, d.paused_at, d.paused_by, d.held_at, d.checked_at, d.reserved_month
 FROM notifications n LEFT JOIN deliveries d USING (notification_id);

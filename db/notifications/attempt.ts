@@ -224,14 +224,18 @@ export async function keepAnswer(
   );
 }
 
+/** Notes that a delivery is paused. @param by null: that it is resumed. */
 export async function notePause(
   reader: Reader,
   { notificationId, generation }: NotificationRef,
-  order: 'pause' | 'resume',
+  by: string | null,
 ): Promise<void> {
+  const event = by === null ? 'resume' : 'pause';
+  const update =
+    event === 'pause' ? updateText(event, { paused_by: 'coalesce(d.paused_by, $3)' }) : updateText(event, {});
   await runPrepared(
     reader,
-    `${updateText(order, {})} where d.notification_id = $1 and d.generation = $2::int and ${fromText(order)}`,
-    [notificationId, generation],
+    `${update} where d.notification_id = $1 and d.generation = $2::int and ${fromText(event)}`,
+    [notificationId, generation, ...(by === null ? [] : [by])],
   );
 }

@@ -195,7 +195,7 @@ export const listUnderWay = (
   kind: UnderWayKind,
 ) => runPrepared<UnderWay>(reader, UNDER_WAY, [of.partnerId, of.environment, kind]);
 
-// The questions of the claim (claim.sql), the attempt under way, and who paused it.
+// The questions of the claim (claim.sql), and the attempt under way.
 const FACTS = `
   select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptMs",
     d.state = 'queued' and q.free <= 0 as "slotsFull", q.active as "endpointActive",
@@ -209,9 +209,7 @@ const FACTS = `
     case when d.state = 'queued' then (
       select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority, q.active,
         make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
-    case when d.paused_at is not null then (
-      select c.actor from change_log c where c.subject = d.notification_id and c.action = 'notifications.pause'
-      order by c.change_id desc limit 1) end as "pausedBy",
+    d.paused_by as "pausedBy",
     case when p.partner_id is not null then json_build_object('since', ${ms('p.paused_at')}, 'by', p.paused_by) end as "partnerPaused"
   from deliveries d
   left join delivery_pauses p on p.partner_id = d.partner_id and p.environment = d.environment and p.resumed_at is null

@@ -112,7 +112,7 @@ BEGIN
       -- Event: hold.
       UPDATE deliveries d
       SET state = 'held', held_at = moment, hold_reason = why, taken_at = NULL, next_attempt_at = NULL, paused_at = NULL,
-        reserved_month = NULL
+        paused_by = NULL, reserved_month = NULL
       WHERE d.notification_id = id;
     ELSE
       UPDATE notifications s

@@ -75,7 +75,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   deliveries: {
     api: `select, ${NEW_DELIVERY}, update (${RELEASED})`,
     worker: `select, ${NEW_DELIVERY}, update, delete`,
-    ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, reserved_month)`,
+    ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, paused_by, reserved_month)`,
   },
   // People pause a partner's deliveries; the attempts of workers ask, and partners see no next attempt.
   delivery_pauses: {

@@ -52,6 +52,7 @@ export const deliveries = pgTable(
     nextAttemptAt: moment('next_attempt_at'),
     /** Since when an operator has it paused (`ops notifications pause`). */
     pausedAt: moment('paused_at'),
+    pausedBy: text('paused_by'),
     heldAt: moment('held_at'),
     holdReason: text('hold_reason'),
     checkedAt: moment('checked_at'),
@@ -125,7 +126,7 @@ export const deliveryIntervals = pgTable(
   {
     notificationId: text('notification_id').notNull(),
     kind: text('kind', { enum: ['held', 'paused'] }).notNull(),
-    /** Why it was held. */
+    /** Why it was held, or who paused it. */
     reason: text('reason'),
     beganAt: moment('began_at').notNull(),
     endedAt: moment('ended_at').notNull(),

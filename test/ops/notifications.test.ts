@@ -151,7 +151,7 @@ describe('orders to many', () => {
   const given = () => ops.orders.map(({ notificationId, order }) => [notificationId, order]);
   const FAST = ['--per-second', '200'];
 
-  test('to a partner or an endpoint: counted first, given with --yes, each logged', async () => {
+  test('to a partner or an endpoint: counted first, given with --yes, one row in the change log', async () => {
     const ids = await retrying(3);
     await stored();
     const counted = await ops.json('notifications retry-now --partner', partnerId);
@@ -174,7 +174,16 @@ describe('orders to many', () => {
     const resumed = await ops.text('notifications resume --partner', partnerId, '--yes', ...FAST);
     expect(resumed).toBe('resume: 2 of 2 given.\n');
     expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
-    expect(await ops.actionsOn(ids[0] ?? '')).toEqual(['notifications.resume', 'notifications.pause']);
+    const rows = await ops.json('changes list --partner', partnerId);
+    const of = { partner_id: partnerId, environment: null, endpoint_id: endpoint.endpoint_id };
+    expect(rows.map(({ action, subject }: { action: string; subject: string }) => [action, subject])).toEqual(
+      [
+        ['notifications.resume', partnerId],
+        ['notifications.resume', ids[1]],
+        ['notifications.pause', partnerId],
+      ],
+    );
+    expect(rows[2].details).toEqual({ ...of, environment: 'sandbox', deliveries: 3 });
   });
 
   test('to several ids: those that take none are passed over and named', async () => {
