@@ -14,6 +14,8 @@ module.exports = {
     // Loads node:http with import().
     'otlp-exporter-base/.+\\.js$': swc('ecmascript'),
   },
+  // The typed client is an ES module: its imports name what TypeScript makes of its files.
+  moduleNameMapper: { '^(\\./[a-z-]+)\\.js$': '$1' },
   transformIgnorePatterns: ['/node_modules/(?!@opentelemetry/otlp-exporter-base/)'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

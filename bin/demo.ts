@@ -1,17 +1,13 @@
 import { resolve } from 'node:path';
-import { runDemo } from '../dev/demo/run';
-import { NoStack } from '../dev/demo/run';
+import { NoStack, runDemo } from '../dev/demo';
 import { readConfig } from '../runtime/config/config';
 import { helped } from './main';
 
 async function main(): Promise<void> {
   try {
-    const outcome = await runDemo({
-      dataDir: resolve(readConfig().DATA_DIR),
-      write: (text) => process.stdout.write(text),
-      now: Date.now,
-    });
-    if (outcome === 'missing') process.exitCode = 1;
+    const dataDir = resolve(readConfig().DATA_DIR);
+    const arrived = await runDemo({ dataDir, write: (text) => process.stdout.write(text) });
+    if (!arrived) process.exitCode = 1;
   } catch (error) {
     process.stderr.write(`${error instanceof NoStack ? error.message : String(error)}\n`);
     process.exitCode = 1;

@@ -1,5 +1,5 @@
 import type { Tenant } from '../domain/tenant';
-import { connectDatabase, type Database, type DbOrTransaction } from '../db/postgres/connect';
+import type { Database, DbOrTransaction } from '../db/postgres/connect';
 import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys';
 import { appendChange } from '../db/audit/change-log';
@@ -22,7 +22,7 @@ export function withDemoReceiver(config: Config, facts: { webhookKeys: string; c
     WEBHOOK_KEYS: facts.webhookKeys,
     WEBHOOK_LOCAL_TARGETS: [
       ...config.WEBHOOK_LOCAL_TARGETS,
-      { name: 'localhost', port: stackPorts(config.STACK_PORT).receiver },
+      { name: 'localhost', port: stackPorts(config.STACK_PORT).shop },
     ],
     WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE ?? facts.caFile,
   };
@@ -59,28 +59,6 @@ export async function ensureDemoEndpoints(
         await rotateKeyPair(tx, owner, { overlapSeconds: 0, keyRing });
     });
   }
-}
-
-/** The secrets that a partner's deliveries are signed with now, as the partner would know them. */
-export function openDemoSecrets(
-  databaseUrl: string,
-  partnerId: string,
-  keyRing: KeyRing,
-): { secrets(): Promise<readonly string[]>; close(): Promise<void> } {
-  const database = connectDatabase({
-    url: databaseUrl,
-    poolSize: 1,
-    applicationName: 'pfqs receiver',
-    statementTimeoutMs: 2_000,
-  });
-  const ofEnvironment = async (environment: KeyEnvironment) => {
-    const endpoint = await findEndpoint(database.db, partnerId, environment);
-    return endpoint === null ? [] : openSecrets(database.db, endpoint.endpointId, keyRing);
-  };
-  return {
-    secrets: async () => (await Promise.all(ENVIRONMENTS.map(ofEnvironment))).flat(),
-    close: () => database.close(),
-  };
 }
 
 /** Those that this key ring opens: a lost key ring makes the others worthless. */

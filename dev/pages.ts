@@ -67,12 +67,3 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
   }
   return size > limitBytes ? undefined : Buffer.concat(chunks);
 }
-
-/** @returns undefined for what is not JSON. */
-export function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? '');
-  } catch {
-    return undefined;
-  }
-}

@@ -17,7 +17,6 @@ export const stackPorts = (temporal: number) => ({
   /** As Temporal's own dev server has it. */
   temporalPage: temporal + 1000,
   shop: temporal + 1211,
-  receiver: temporal + 1212,
 });
 
 /** A loopback port that nothing listens on at this moment. */

@@ -1,157 +1,293 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { ApiError } from '../../clients/typescript/src/api-error';
+import type { Quote } from '../../clients/typescript/src/types';
+import { APPLICATION_STATES } from '../../domain/application-states';
 import { formatPence, parsePence } from '../../domain/money';
-import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import { askPartnerApi, type PartnerSettings } from '../calls';
-import { isFromElsewhere, parseJson, readBody, send, sendJson, servePages, type PageServer } from '../pages';
-import type { Delivery } from '../receiver';
+import {
+  isForAnotherHost,
+  isFromElsewhere,
+  readBody,
+  send,
+  sendJson,
+  servePages,
+  type PageServer,
+} from '../pages';
+import { connectPartner, parseJson, type Call, type PartnerSettings } from '../partner';
+import { CHOICES } from './lender';
+import { OutageStory } from './outage';
+import {
+  answerTo,
+  behaviourSchema,
+  eventTypeOf,
+  shownHeaders,
+  verifyWithKeysOf,
+  type Behaviour,
+  type Delivery,
+} from './webhooks';
 
 interface ShopOptions {
   /** On 127.0.0.1; 0 takes a free one. */
   readonly port: number;
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   readonly partner: PartnerSettings;
+  /** Whose events come here as well. */
+  readonly liveKey: string;
+  /** The first is that of the product page; the others are offered to developers. */
   readonly merchants: readonly { readonly id: string; readonly shows: string }[];
-  /** Address of the partner's own page, for a link. */
-  readonly partnerPage: string;
-  /** What the partner's receiver got, newest first. */
-  readonly deliveries: () => readonly Delivery[];
-  /** Walks an application through its life. @returns a sentence for the page. */
-  readonly runDemoApplication: () => Promise<string>;
+}
+
+export interface Shop extends PageServer {
+  /** Where webhooks go. */
+  readonly webhookUrl: string;
+  /** What has come, newest first. */
+  deliveries(): readonly Delivery[];
 }
 
 /** A merchant supplies its own; this one is an example of the kind. */
 const DISCLOSURE =
-  'Demo Shop Ltd is authorised and regulated by the Financial Conduct Authority as a credit broker, not a lender. Credit is ' +
-  'subject to status, affordability and age. Representative examples are shown for illustration.';
+  'Oak & Elm Furniture Ltd (a demonstration) is authorised and regulated by the Financial Conduct Authority as a credit broker, not ' +
+  'a lender. Credit is provided by the lender of the example, subject to status and affordability, to UK residents aged 18 or over.';
 
-const BODY_LIMIT_BYTES = 4_096;
+const MOST_KEPT = 200;
+/** Our events are at most 20 KB. */
+const BODY_LIMIT_BYTES = 65_536;
+/** Between the events of one decision: enough to watch them arrive. */
+const STEP_MS = 300;
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const FILES: Readonly<Record<string, readonly [path: string, type: string]>> = {
-  '/': ['page/index.html', 'text/html'],
-  // One look for the shop and the partner's page.
-  '/look.css': ['../look.css', 'text/css'],
-  '/shop.js': ['page/shop.js', 'text/javascript'],
-  '/offer.js': ['page/offer.js', 'text/javascript'],
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html',
+  css: 'text/css',
+  js: 'text/javascript',
+  svg: 'image/svg+xml',
 };
+/** The pages. What they load is known by its own name. */
+const PAGE = join(__dirname, 'page');
+const PAGES: Readonly<Record<string, string>> = {
+  '/': 'product.html',
+  '/finance': 'finance.html',
+  '/order': 'order.html',
+  '/developer': 'developer.html',
+};
+const PARTS = new Set(readdirSync(PAGE).map((name) => `/${name}`));
 
 const basketSchema = z.object({
   merchant_id: z.string(),
   price: z.string().trim(),
   deposit: z.string().trim(),
 });
-
-/** Starts the demo shop: one page, and the partner's server behind it, which alone knows the key. */
-export async function startShop(options: ShopOptions): Promise<PageServer> {
-  const { partner } = options;
-
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const file = request.method === 'GET' ? FILES[request.url ?? ''] : undefined;
-    if (file !== undefined) {
-      response.setHeader('content-security-policy', POLICY);
-      return send(response, 200, file[1], readFileSync(join(__dirname, file[0])));
-    }
-    switch (`${request.method} ${request.url}`) {
-      case 'GET /merchants':
-        return sendJson(response, 200, {
-          merchants: options.merchants,
-          situations: situations(),
-          partner_page: options.partnerPage,
-        });
-      case 'GET /inbox':
-        return sendJson(response, 200, options.deliveries());
-      case 'POST /quote':
-      case 'POST /test-notification':
-      case 'POST /demo-application':
-        return act(request, response);
-      default:
-        return sendJson(response, 404, { error: 'there is nothing here' });
-    }
-  }
-
-  async function act(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isFromElsewhere(request)) return sendJson(response, 403, { error: 'not from another site' });
-    if (request.url === '/test-notification') {
-      const { answer } = await sendTestNotification(partner);
-      return sendJson(response, 200, { said: wordsFor(answer) });
-    }
-    if (request.url === '/demo-application') {
-      return sendJson(response, 200, { said: await options.runDemoApplication() });
-    }
-    const basket = basketSchema.safeParse(parseJson((await readBody(request, BODY_LIMIT_BYTES))?.toString()));
-    if (!basket.success)
-      return sendJson(response, 400, { error: 'a basket is merchant_id, price and deposit' });
-    const { merchant_id: merchantId, price, deposit } = basket.data;
-    const exchange = await askForQuote(partner, { merchantId, price, deposit });
-    return sendJson(response, 200, { ...exchange, disclosure: DISCLOSURE });
-  }
-
-  return servePages(options, (request, response) =>
-    handle(request, response).catch((error: unknown) => {
-      if (response.headersSent) throw error;
-      sendJson(response, 502, {
-        said: `The service could not be reached: ${error instanceof Error ? error.message : String(error)}`,
-      });
-    }),
-  );
-}
-
-function situations(): { id: string; shows: string }[] {
-  return [...TEST_MERCHANTS.entries()].map(([id, { shows }]) => ({ id, shows }));
-}
-
-/** What became of a test notification, for people. */
-function wordsFor(answer: unknown): string {
-  const { data, error } = (answer ?? {}) as {
-    data?: { status: string; event_id: string };
-    error?: { code: string; message: string };
-  };
-  if (error !== undefined) return `${error.code}: ${error.message}`;
-  return data === undefined ? 'The service gave no answer.' : `${data.event_id}: ${data.status}.`;
-}
-
-interface Exchange {
-  /** Null: nothing was asked. */
-  readonly request: unknown;
-  /** HTTP status. */
-  readonly status: number | null;
-  readonly answer: unknown;
-  /** What is wrong with the basket, for the shopper. */
-  readonly fault?: string;
-}
+const applySchema = z.object({ service_quote_id: z.string(), credit_product: z.string().optional() });
+const eventsSchema = z.object({
+  credit_application_id: z.string(),
+  events: z.array(z.enum(APPLICATION_STATES)).min(1).max(12),
+});
+const idSchema = z.object({ id: z.string() });
 
 /**
- * Asks what finance to offer for a basket. Price and deposit are pounds as typed; what is no amount is sent as it is, so that
- * the API says what is wrong with it. The API takes the sum of loan and deposit as the price: a deposit that leaves no loan must
- * not be sent, or the offer would be for another price than the shop's.
+ * Starts the demo shop: pages for a shopper and one for developers, and behind them the partner's server, which alone knows the key.
+ * It receives the partner's webhooks too, verifies and shows them, and misbehaves on request.
  */
-async function askForQuote(
-  settings: PartnerSettings,
-  basket: { readonly merchantId: string; readonly price: string; readonly deposit: string },
-): Promise<Exchange> {
-  const price = parsePence(basket.price);
-  const deposit = parsePence(basket.deposit === '' ? '0' : basket.deposit);
-  const loanPence = price.ok && deposit.ok ? price.pence - deposit.pence : null;
-  if (loanPence !== null && loanPence <= 0)
-    return { request: null, status: null, answer: null, fault: 'The deposit must be less than the price.' };
-  const body = {
-    merchant_id: basket.merchantId,
-    partner_id: settings.partnerId,
-    loan_amount: loanPence === null ? basket.price : formatPence(loanPence),
-    customer_deposit: deposit.ok ? formatPence(deposit.pence) : basket.deposit,
-    merchant_finance_url: 'https://shop.example/finance',
-    merchant_reference: 'SOFA-1',
+export async function startShop(options: ShopOptions): Promise<Shop> {
+  const streams = new Set<ServerResponse>();
+  const publish = (kind: string, value: unknown) => {
+    for (const stream of streams) stream.write(`data: ${JSON.stringify({ kind, value })}\n\n`);
   };
-  const { status, answer } = await askPartnerApi(settings, 'POST', '/v1/finance-quote', body);
-  return { request: body, status, answer };
+  let calls: readonly Call[] = [];
+  let deliveries: readonly Delivery[] = [];
+  let behaviour: Behaviour = { mode: 'ok' };
+  /** By id, for the finance page: a quote is not read again. */
+  const quotes = new Map<string, Quote>();
+
+  const own = connectPartner(options.partner, (call) => {
+    calls = [call, ...calls].slice(0, MOST_KEPT);
+    publish('calls', call);
+  });
+  const { client } = own;
+  const live = connectPartner({ ...options.partner, apiKey: options.liveKey });
+  const verify = verifyWithKeysOf([client, live.client]);
+  const behave = (wanted: Behaviour) => {
+    behaviour = wanted;
+    publish('behaviour', wanted);
+  };
+
+  const story = new OutageStory({
+    client,
+    takeQuote: () => takeQuote(options.merchants[0]?.id ?? '', '1100.00', '100.00'),
+    behave,
+    deliveries: () => deliveries,
+    tell: (told) => publish('story', told),
+  });
+
+  /**
+   * Asks what finance to offer for a basket. Price and deposit are pounds as typed; what is no amount is sent as it is, so that the
+   * API says what is wrong with it. The API takes the sum of loan and deposit as the price: a deposit that leaves no loan must not be
+   * sent, or the offer would be for another price than the shop's.
+   */
+  async function takeQuote(merchantId: string, price: string, deposit: string): Promise<Quote> {
+    const [total, paid] = [parsePence(price), parsePence(deposit === '' ? '0' : deposit)];
+    const loanPence = total.ok && paid.ok ? total.pence - paid.pence : null;
+    if (loanPence !== null && loanPence <= 0)
+      throw new BasketFault('The deposit must be less than the price.');
+    const quote = await client.quote({
+      merchant_id: merchantId,
+      loan_amount: loanPence === null ? price : formatPence(loanPence),
+      customer_deposit: paid.ok ? formatPence(paid.pence) : deposit,
+      merchant_finance_url: `${server.url}/finance`,
+      merchant_reference: 'ALDER-SOFA-3',
+    });
+    quotes.set(quote.service_quote_id, quote);
+    const [oldest] = quotes.keys();
+    if (quotes.size > MOST_KEPT && oldest !== undefined) quotes.delete(oldest);
+    return quote;
+  }
+
+  /** What a page may ask for by POST, with the body that it sends. */
+  const orders: Readonly<Record<string, (body: unknown) => unknown>> = {
+    '/quote': async (body) => {
+      const { merchant_id: merchantId, price, deposit } = basketSchema.parse(body);
+      return takeQuote(merchantId, price, deposit);
+    },
+    '/applications': (body) => {
+      const { service_quote_id, credit_product } = applySchema.parse(body);
+      return client.simulateApplication({ service_quote_id, ...(credit_product && { credit_product }) });
+    },
+    '/events': async (body) => {
+      const { credit_application_id: id, events } = eventsSchema.parse(body);
+      let application;
+      for (const [at, status] of events.entries()) {
+        if (at > 0) await sleep(STEP_MS);
+        application = await client.simulateEvent(id, status);
+        publish('application', application);
+      }
+      return application;
+    },
+    '/test-notification': () => client.sendTestNotification(),
+    '/resend': (body) => client.resendNotification(idSchema.parse(body).id),
+    '/story': () => {
+      story.begin();
+      return {};
+    },
+    '/behaviour': (body) => {
+      behave(behaviourSchema.parse(body));
+      return behaviour;
+    },
+  };
+
+  async function look(path: string, search: URLSearchParams): Promise<unknown> {
+    const id = search.get('id') ?? '';
+    switch (path) {
+      case '/setup':
+        return { merchants: options.merchants, choices: CHOICES, disclosure: DISCLOSURE };
+      case '/deliveries':
+        return { behaviour, deliveries };
+      case '/quote':
+        return quotes.get(id) ?? null;
+      case '/application':
+        return client.getCreditApplication(id);
+      case '/notifications': {
+        // One page of it, newest first.
+        const newest = [];
+        for await (const item of client.listNotifications({ limit: 25 })) if (newest.push(item) === 25) break;
+        return newest;
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isForAnotherHost(request)) return sendJson(response, 421, { error: 'this host is not served here' });
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://localhost');
+    if (request.method === 'GET') {
+      const file = PAGES[pathname] ?? (PARTS.has(pathname) ? pathname : undefined);
+      if (file !== undefined) {
+        response.setHeader('content-security-policy', POLICY);
+        const type = TYPES[file.split('.').at(-1) ?? ''] ?? 'text/plain';
+        return send(response, 200, type, readFileSync(join(PAGE, file)));
+      }
+      if (pathname === '/stream') return openStream(response);
+      const found = await look(pathname, searchParams);
+      if (found !== undefined) return sendJson(response, 200, found);
+    }
+    const order = orders[pathname];
+    if (request.method !== 'POST' || (order === undefined && pathname !== '/webhooks'))
+      return sendJson(response, 404, { error: 'there is nothing here' });
+    if (isFromElsewhere(request)) return sendJson(response, 403, { error: 'not from another site' });
+    const bytes = await readBody(request, BODY_LIMIT_BYTES);
+    if (bytes === undefined) return sendJson(response, 413, { error: 'the body is too large' });
+    if (order === undefined) return receive(request, bytes, response);
+    return sendJson(response, 200, (await order(parseJson(bytes.toString()))) ?? {});
+  }
+
+  async function receive(request: IncomingMessage, bytes: Buffer, response: ServerResponse): Promise<void> {
+    const why = await verify(request.headers, bytes);
+    const { answer, next } = answerTo(behaviour, why === undefined);
+    if (next !== behaviour) behave(next);
+    const body = bytes.toString();
+    const id = request.headers['webhook-id'];
+    const delivery: Delivery = {
+      receivedAt: new Date().toISOString(),
+      eventId: typeof id === 'string' ? id : null,
+      eventType: eventTypeOf(body),
+      verified: why === undefined,
+      why: why ?? null,
+      answered: answer,
+      headers: shownHeaders(request.headers),
+      body,
+    };
+    deliveries = [delivery, ...deliveries].slice(0, MOST_KEPT);
+    publish('deliveries', delivery);
+    if (answer !== null) sendJson(response, answer, { verified: why === undefined });
+  }
+
+  /** Everything so far, then each thing as it happens. */
+  function openStream(response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    const now = { deliveries, calls, behaviour, story: story.state() };
+    response.write(`data: ${JSON.stringify({ kind: 'now', value: now })}\n\n`);
+    streams.add(response);
+    response.once('close', () => streams.delete(response));
+  }
+
+  const server = await servePages(options, (request, response) =>
+    handle(request, response).catch((error: unknown) => {
+      if (response.headersSent) throw error;
+      refuse(response, error);
+    }),
+  );
+  return {
+    url: server.url,
+    webhookUrl: `${server.url}/webhooks`,
+    deliveries: () => deliveries,
+    close: async () => {
+      story.stop();
+      await server.close();
+      await Promise.all([own.close(), live.close()]);
+    },
+  };
 }
 
-/** `POST /v1/notifications/test`. */
-async function sendTestNotification(settings: PartnerSettings): Promise<Exchange> {
-  const { status, answer } = await askPartnerApi(settings, 'POST', '/v1/notifications/test');
-  return { request: null, status, answer };
+/** What is wrong with a basket before anything is asked, for the shopper. */
+class BasketFault extends Error {
+  override readonly name = 'BasketFault';
+}
+
+/** In the words of the API, where it has refused. */
+function refuse(response: ServerResponse, error: unknown): void {
+  if (error instanceof ApiError) {
+    const { status, code, message, details } = error;
+    return sendJson(response, status, { code, message, details });
+  }
+  if (error instanceof z.ZodError) {
+    const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+    return sendJson(response, 400, { message });
+  }
+  if (error instanceof BasketFault) return sendJson(response, 400, { message: error.message });
+  const message = `The service could not be reached: ${error instanceof Error ? error.message : String(error)}`;
+  sendJson(response, 502, { message });
 }

@@ -3,13 +3,10 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ForeignSchema, migrateDatabase, separationNotice } from '../../db/postgres/migrate';
 import { prepareExternalTemporal } from '../../runtime/temporal/namespace';
-import { moveApplication, runDemo } from '../demo/run';
-import { openDemoSecrets } from '../demo-webhooks';
-import { DEMO_PARTNER, seedDemo } from '../seed';
+import { seedDemo } from '../seed';
 import { startPostgres, stopLeftovers, type RunningPostgres } from '../postgres';
 import { adviceOn, databaseAdvice, StackFailure, stoppedWhileStarting } from '../failure';
 import { lockInstance } from '../locks';
-import { startReceiver } from '../receiver';
 import { stopTemporalLeftovers } from '../temporal';
 import { checkPorts, stackPorts, type WantedPort } from '../ports';
 import { startShop } from '../shop';
@@ -24,21 +21,15 @@ import {
 } from './data';
 import { createProgress } from './progress';
 import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
-import type { DemoOutcome, Stack, StackInfo, StackOptions } from './types';
+import type { Stack, StackInfo, StackOptions } from './types';
 
 export { ensureWebhookKeys } from './data';
 export { welcome } from './progress';
 export { runStack } from './run';
-export type { DemoData, DemoOutcome, StackInfo } from './types';
-
-const ENDINGS: Readonly<Record<DemoOutcome, string>> = {
-  arrived: 'All events arrived, verified and in order.',
-  missing: 'Not everything arrived verified and in order.',
-  elsewhere: 'The events went to the endpoint that is registered, which is not the demo’s receiver.',
-};
+export type { DemoData, StackInfo } from './types';
 
 /**
- * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, receiver, services, shop,
+ * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, shop, services,
  * Temporal, worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
  * missing. Data, keys and certificates survive a restart.
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
@@ -55,14 +46,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     internalUrl: `http://127.0.0.1:${internalPort}`,
   };
   const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
-  const steps = given === undefined ? 9 : 8;
+  const steps = given === undefined ? 8 : 7;
   const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
   const stop = createStop(() => lock.markStopping(), closers);
   const note = (text: string) => progress.note(text);
   let server: RunningPostgres | undefined;
   let temporal: StackTemporal | undefined;
-  let up = false;
   options.killSignal.addEventListener('abort', () => {
     server?.kill();
     temporal?.server?.kill();
@@ -81,7 +71,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       { setting: 'INTERNAL_PORT', host: config.INTERNAL_HOST, port: internalPort },
       ...(given === undefined ? [embedded(ports.postgres)] : []),
       ...(externalTemporal ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
-      ...[ports.receiver, ports.shop].map(embedded),
+      embedded(ports.shop),
     ]);
     if (given === undefined) {
       const password = await ensurePassword(dataDir);
@@ -103,7 +93,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     await step('Database schema', () => migrate(urls.migrate, note, given));
     const known = await readStackFile(dataDir);
     const demo = await step('Demo partner, keys, merchants and products', () =>
-      seedDemo(urls.ops, known, { url: `https://localhost:${ports.receiver}/webhooks`, keyRing }),
+      seedDemo(urls.ops, known, { url: `https://localhost:${ports.shop}/webhooks`, keyRing }),
     );
     const tls = await step('Development certificate', () =>
       ensureCertificates(join(dataDir, 'tls'), new Date()),
@@ -115,39 +105,17 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       apiKey: demo.apiKeys.test,
     };
     const pem = { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
-    const opened = openDemoSecrets(urls.ops, DEMO_PARTNER.partnerId, keyRing);
-    closers.push(() => opened.close());
-    const receiver = await step("Demo partner's receiver", () =>
-      startReceiver({
-        port: ports.receiver,
-        tls: pem,
-        secrets: () => opened.secrets(),
-        now: () => new Date(),
-        partner,
-        moveApplication: async () => {
-          if (!up) throw new Error('the stack is still starting');
-          return moveApplication({ dataDir, now: Date.now });
-        },
-      }),
-    );
-    closers.push(() => receiver.close());
-    closers.push(await step('API', () => options.startServices({ databaseUrl: urls.api, tls })));
     const shop = await step('Demo shop', () =>
       startShop({
         port: ports.shop,
         tls: pem,
         partner,
+        liveKey: demo.apiKeys.live,
         merchants: demo.merchants,
-        partnerPage: receiver.url,
-        deliveries: () => receiver.deliveries(),
-        // The demo reads stack.json, which is written last.
-        runDemoApplication: async () =>
-          up
-            ? ENDINGS[await runDemo({ dataDir, write: () => undefined, now: Date.now })]
-            : 'The stack is still starting.',
       }),
     );
     closers.push(() => shop.close());
+    closers.push(await step('API', () => options.startServices({ databaseUrl: urls.api, tls })));
     const announce = (text: string) => options.write(`${text}\n`);
     const found = await step('Temporal', () =>
       tryTemporal(config, externalTemporal, dataDir, { note, announce, signal }),
@@ -164,12 +132,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       caFile: tls.caFile,
       temporalAddress: found?.address ?? null,
       temporalUiUrl: found?.server?.uiUrl ?? null,
-      receiverUrl: receiver.url,
+      receiverUrl: shop.url,
       shopUrl: shop.url,
       ...demo,
     };
     await writeStackFile(dataDir, info);
-    up = true;
     return { info, broken: endOf(server), stop };
   } catch (error) {
     await stop();

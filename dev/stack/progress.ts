@@ -59,8 +59,8 @@ ${merchants.map(({ id, shows }) => `  ${id}  ${shows}`).join('\n')}
 
 Open in a browser, which warns of the certificate until it trusts ${caFile}:
 
-  Shop       ${info.shopUrl}  a product page with an offer, and the demo partner's inbox
-  Receiver   ${info.receiverUrl}  the webhooks that the demo partner got
+  Shop       ${info.shopUrl}  from a product page to a completed credit application
+  Developer  ${info.shopUrl}/developer  its calls and webhooks
   Docs       ${apiUrl}/docs  the contract, with the guide for partners
   Temporal   ${temporal}
 
@@ -70,7 +70,7 @@ curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
   -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify(body))}
 
-Try a test notification${waits || ', which the shop and the receiver then show'}:
+Try a test notification${waits || ', which the page for developers then shows'}:
 
 curl -X POST --cacert ${shellWord(caFile)} ${apiUrl}/v1/notifications/test \\
   -H 'Authorization: Bearer ${apiKeys.test}'

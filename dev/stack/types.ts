@@ -8,9 +8,6 @@ export interface DevelopmentTls {
   readonly keyFile: string;
 }
 
-/** Whether everything arrived at the demo's receiver, verified and in order. `elsewhere`: a developer has registered a receiver of their own. */
-export type DemoOutcome = 'arrived' | 'missing' | 'elsewhere';
-
 /** What there is to play with. */
 export interface DemoData {
   readonly partnerId: string;
@@ -30,9 +27,9 @@ export interface StackInfo extends DemoData {
   readonly temporalAddress: string | null;
   /** Of the embedded one. */
   readonly temporalUiUrl: string | null;
-  /** The demo partner's page; webhooks go to `/webhooks` below it. */
+  /** The demo partner's receiver: webhooks go to `/webhooks` below it, and `/deliveries` lists them. */
   readonly receiverUrl: string;
-  /** A product page that asks for quotes, with that partner's inbox beside it. */
+  /** A product page, and at `/developer` the calls and webhooks behind it. The shop is its own receiver. */
   readonly shopUrl: string;
 }
 
@@ -56,6 +53,6 @@ export interface Stack {
   readonly info: StackInfo;
   /** Resolves with the reason when a part ends by itself. */
   readonly broken: Promise<Error>;
-  /** Worker, Temporal, services, receiver, Postgres, then the pid file. Safe to call twice. */
+  /** Worker, Temporal, services, shop, Postgres, then the pid file. Safe to call twice. */
   stop(): Promise<void>;
 }

@@ -238,7 +238,7 @@ const stackSettings = {
     .max(60_000)
     .default(7233)
     .describe(
-      'Port of the embedded Temporal. The others move with it: Postgres (+1), the web page of Temporal (+1000), shop (+1211), receiver (+1212).',
+      'Port of the embedded Temporal. The others move with it: Postgres (+1), the web page of Temporal (+1000), shop (+1211).',
     ),
 } as const;
 

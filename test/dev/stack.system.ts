@@ -179,7 +179,7 @@ async function received(count: number): Promise<void> {
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
   const first = startOpenly();
   await first.waitFor(UP, 60_000);
-  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo partner's receiver.*\] API.*\] Temporal/s);
+  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo shop.*\] API.*\] Temporal/s);
   expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
   const { apiKeys, apiUrl, caFile } = await readStack();
@@ -187,13 +187,13 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
   expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
 
-  const { temporalUiUrl, receiverUrl } = await readStack();
+  const { temporalUiUrl, shopUrl } = await readStack();
   expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
   expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
-  expect(first.output()).toContain(`Receiver   ${receiverUrl}`);
+  expect(first.output()).toContain(`${shopUrl}/developer`);
   const trusting = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
-  const page = await request(receiverUrl, { dispatcher: trusting });
-  expect(await page.body.text()).toContain('<h1>Demo partner</h1>');
+  const page = await request(`${shopUrl}/developer`, { dispatcher: trusting });
+  expect(await page.body.text()).toContain('<h1>Behind the shop</h1>');
   await trusting.close();
 
   expect(await deliverTest()).toMatchObject({
@@ -276,7 +276,7 @@ test('names every port in use and who holds it', async () => {
         (each) => [name, each] as const,
       ),
     );
-  expect(settings).toHaveLength(7);
+  expect(settings).toHaveLength(6);
   const squatters = settings.map(([, port]) => createServer().listen(port, '127.0.0.1'));
   await Promise.all(squatters.map((squatter) => once(squatter, 'listening')));
   const refused = start();
