@@ -4,7 +4,8 @@ import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
 import { findLender, refuseTestLender } from './applications/lenders';
 import type { Partner } from './catalogue/partners';
-import { columns, oneRow, rowsOf, runPrepared, type DbOrTransaction, type Reader } from './postgres/connect';
+import { columns, firstRow, oneRow, rowsOf, runPrepared } from './postgres/connect';
+import type { DbOrTransaction, Reader } from './postgres/connect';
 import { Refused } from './refused';
 import { apiKeys, creditApplications, partners, serviceKeys } from './schema';
 import { given, isExpired } from './schema/columns';
@@ -12,17 +13,16 @@ import { given, isExpired } from './schema/columns';
 export type KeyEnvironment = Tenant['environment'];
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 32 of 62 characters are 190 bits: never guessed, so a fast hash without salt is enough to store it. */
+/** 32 of 62 characters are 190 bits. They cannot be guessed, so a fast hash without salt is enough. */
 const RANDOM_LENGTH = 32;
 const PREFIXES = { sandbox: 'sk_test_', live: 'sk_live_', service: 'svc_' } as const;
 
-/** A new key. `crypto.randomInt` draws without modulo bias. */
 export function generateKey(opens: KeyEnvironment | 'service'): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62.charAt(randomInt(BASE62.length)));
   return PREFIXES[opens] + random.join('');
 }
 
-/** SHA-256 of a whole key: what is stored and looked up. */
+/** SHA-256 of a whole key, which is stored and looked up. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key, 'utf8').digest();
 }
@@ -34,7 +34,7 @@ export function newKey(opens: KeyEnvironment | 'service', prefix: string, expire
   return { key, row: { ...row, expiresAt: expiryIn(expiresInSeconds) } };
 }
 
-/** An old key, webhook secret or key pair stays valid for a day beside the new one: time to roll the new one out. */
+/** An old key, webhook secret or key pair stays valid for a day beside the new one. */
 export const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 const LONGEST_OVERLAP_SECONDS = 7 * 24 * 3600;
 
@@ -70,13 +70,16 @@ interface KeyKind<S extends KeySummary> {
 interface Rotation {
   readonly keyId: string;
   readonly overlapSeconds?: number | undefined;
-  /** Life of the successor; absent: the old key's whole life, so that a key that is changed every year stays one. Null: no end. */
+  /** Life of the successor; absent: as long as the old key's whole life; null: no end. */
   readonly expiresInSeconds?: number | null | undefined;
 }
 
 const inSeconds = (seconds: number): SQL => sql`service_now() + make_interval(secs => ${seconds}::float8)`;
 
-/** The moment at which a new key expires, by the database's clock; null: never. @throws Refused unless that is in the future. */
+/**
+ * When a new key expires, by the database's clock; null: never.
+ * @throws Refused unless that is in the future
+ */
 function expiryIn(seconds: number | null): SQL | null {
   if (seconds !== null && !(seconds > 0)) throw new Refused('invalid', 'A key must expire in the future.');
   return seconds === null ? null : inSeconds(seconds);
@@ -101,7 +104,10 @@ function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }:
   };
 
   return {
-    /** Issues a successor of an active key without one. The old key stays valid for the overlap, unless it expires before. */
+    /**
+     * Issues a successor of an active key that has none. The old key stays valid for the overlap,
+     * unless it expires before.
+     */
     rotate: async (
       db: DbOrTransaction,
       { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
@@ -169,8 +175,8 @@ export const loadAllKeys = (db: Reader) => rowsOf<ApiKeyRecord>(db, RECORD, []);
 export const loadKeysOfPartner = (db: Reader, partnerId: string) =>
   rowsOf<ApiKeyRecord>(db, `${RECORD} where k.partner_id = $1`, [partnerId]);
 
-export const findKeyByHash = async (db: Reader, hash: Buffer) =>
-  (await rowsOf<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]))[0] ?? null;
+export const findKeyByHash = (db: Reader, hash: Buffer) =>
+  firstRow<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]);
 
 const { keyHash: _, ...API_KEY } = getTableColumns(apiKeys);
 
@@ -181,7 +187,11 @@ const summaries = (db: DbOrTransaction) =>
     .innerJoin(partners, eq(partners.partnerId, apiKeys.partnerId))
     .$dynamic();
 
-/** Keys for people, by partner, newest last. @param filter.after last id of the page before. @throws Refused for an unknown one */
+/**
+ * Keys for operators, by partner, newest last.
+ * @param filter.after last id of the page before
+ * @throws Refused when that id is unknown
+ */
 export async function listKeys(
   db: DbOrTransaction,
   filter: { partnerId?: string | undefined; after?: string | undefined; limit: number },
@@ -201,7 +211,10 @@ export async function findKey(db: DbOrTransaction, keyId: string): Promise<ApiKe
   return row ?? null;
 }
 
-/** Issues a key; that of an inactive partner answers 401. @param expiresInSeconds life by the database's clock; null: no end. */
+/**
+ * Issues a key. While its partner is inactive, it answers 401.
+ * @param expiresInSeconds life by the database's clock; null: no end
+ */
 export async function issueKey(
   db: DbOrTransaction,
   { partnerId, environment, expiresInSeconds }: Tenant & { readonly expiresInSeconds: number | null },
@@ -210,9 +223,7 @@ export async function issueKey(
   const partner = await db.execute(sql`select 1 from partners where partner_id = ${partnerId} for share`);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   await db.insert(apiKeys).values({ ...row, partnerId, environment });
-  const [summary] = await summaries(db).where(eq(apiKeys.keyId, row.keyId));
-  if (summary === undefined) throw new Error(`${row.keyId} was not stored`);
-  return { key, summary };
+  return { key, summary: (await findKey(db, row.keyId)) as ApiKeySummary };
 }
 
 export const {
@@ -231,7 +242,10 @@ export interface KeyBinding {
   readonly environment: KeyEnvironment;
 }
 
-/** The applications that a service key may see: every one of its lender and environment that no partner simulates. */
+/**
+ * The applications that a service key may see: all of its lender and environment that are not
+ * simulated.
+ */
 export const inScope = ({ lender, environment }: KeyBinding) =>
   and(
     eq(creditApplications.lender, lender),
@@ -257,7 +271,7 @@ async function findServiceKey(db: DbOrTransaction, keyId: string): Promise<Servi
   return row ?? null;
 }
 
-/** The keys with these hashes (`hashKey`), whatever their state, by their hashes in hex. */
+/** The keys with these hashes in any state, by their hashes in hex. */
 export async function findServiceKeysByHash(db: DbOrTransaction, hashes: readonly Buffer[]) {
   const rows = await db
     .select({ keyHash: serviceKeys.keyHash, summary: SUMMARY })
@@ -271,8 +285,9 @@ export async function listServiceKeys(db: DbOrTransaction): Promise<ServiceKeySu
 }
 
 /**
- * Issues a key. @param wanted.expiresInSeconds life by the database's clock; null: no end.
- * @throws Refused without a name, for an unknown lender, or with an expiry that is not in the future.
+ * Issues a service key.
+ * @param wanted.expiresInSeconds life by the database's clock; null: no end
+ * @throws Refused without a name, for an unknown lender, or with an expiry that is not in the future
  */
 export async function issueServiceKey(
   db: DbOrTransaction,
@@ -287,9 +302,7 @@ export async function issueServiceKey(
   refuseTestLender(lender);
   const { key, row } = newKey('service', 'svk', wanted.expiresInSeconds);
   await db.insert(serviceKeys).values({ ...row, name, lender, environment });
-  const summary = await findServiceKey(db, row.keyId);
-  if (summary === null) throw new Error(`${row.keyId} was not stored`);
-  return { key, summary };
+  return { key, summary: (await findServiceKey(db, row.keyId)) as ServiceKeySummary };
 }
 
 export const {
@@ -303,7 +316,6 @@ export const {
     issueServiceKey(tx, { name, lender, environment, expiresInSeconds }),
 });
 
-/** The secret of this database that authenticates cursors of pages: the same for every API process, and after a restart. */
 const NOTE_USES = `
   insert into key_uses (key_id, used_at)
   select id, to_timestamp($2::float8 / 1000) from unnest($1::text[]) id
@@ -320,6 +332,7 @@ export async function lastUses(db: Reader, keyIds: readonly string[]): Promise<R
   return new Map(rows.map(({ keyId, usedAt }) => [keyId, usedAt]));
 }
 
+/** The secret that authenticates the cursors of pages in all API processes. */
 export async function readCursorSecret(reader: Reader): Promise<Buffer> {
   const text = `select encode(secret, 'base64') as secret from cursor_secrets`;
   return Buffer.from((await oneRow<{ secret: string }>(reader, text)).secret, 'base64');

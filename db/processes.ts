@@ -1,10 +1,10 @@
-import { columns, oneRow, rowsOf, runPrepared, type Reader } from './postgres/connect';
+import { columns, msText, rowsOf, runPrepared, type Reader } from './postgres/connect';
 
 /** How often each process writes that it runs, in milliseconds. */
 export const BEAT_EVERY_MS = 10_000;
-/** A process that has not written for this long is gone, or cannot reach Postgres: three beats and some time to spare. */
+/** A process that has not written for this long, three beats and a margin, counts as lost. */
 export const LOST_AFTER_MS = 45_000;
-/** What was lost longer ago has been replaced. */
+/** A process that was lost longer ago has been replaced. */
 const SHOWN_FOR_MS = 900_000;
 
 export interface Beat {
@@ -12,7 +12,7 @@ export interface Beat {
   readonly kind: 'api' | 'worker';
   readonly host: string;
   readonly build: string | null;
-  /** Whether it reaches Temporal: workers only. */
+  /** Whether a worker reaches Temporal. */
   readonly temporal: boolean;
 }
 
@@ -22,7 +22,8 @@ const WRITE = `
   on conflict (process_id) do update
     set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at)`;
 
-// All parts see the rows as they were before: what no worker has written for a while was an outage, which ends now.
+// All parts see the rows as they were before. A gap in the beats of all workers was an outage, which
+// ends now.
 const WRITE_AS_WORKER = `
   with earlier as (select max(seen_at) as seen, max(temporal_at) as temporal from processes where kind = 'worker'),
   noted as (
@@ -34,13 +35,13 @@ const WRITE_AS_WORKER = `
   old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1)
   ${WRITE}`;
 
-/** Writes that a process runs; a worker also notes an outage that ends with it. */
+/** Writes that a process runs. A worker also notes an outage that ends with this beat. */
 export async function writeBeat(reader: Reader, { processId, kind, host, build, temporal }: Beat) {
   const parameters = [processId, kind, host, build, temporal];
   await runPrepared(reader, kind === 'worker' ? WRITE_AS_WORKER : WRITE, parameters);
 }
 
-/** Writes that a process was stopped in order: it is not missed. */
+/** Writes that a process was stopped in order, so that it does not count as lost. */
 export const writeStop = (reader: Reader, processId: string) =>
   runPrepared(
     reader,
@@ -51,9 +52,8 @@ export const writeStop = (reader: Reader, processId: string) =>
 export interface RunningProcess extends Omit<Beat, 'processId' | 'temporal'> {
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** It has not written for a while, and was not stopped. */
+  /** It has not written for 45 s, and was not stopped. */
   readonly lost: boolean;
-  /** A worker that does not reach Temporal. */
   readonly withoutTemporal: boolean;
 }
 
@@ -65,17 +65,17 @@ const LIST = `
   where p.stopped_at is null and p.seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000})
   order by p.kind, p.host, p.started_at`;
 
-/** The processes that run, and those that were lost within a quarter of an hour. */
+/** The running processes, and those that were lost within a quarter of an hour. */
 export const listProcesses = (reader: Reader) => rowsOf<RunningProcess>(reader, LIST, []);
 
 export interface PostgresState {
-  /** `standby`: this login was led to a server that cannot write. */
+  /** `standby`: this login reached a server that cannot write. */
   readonly role: 'leader' | 'standby';
   readonly standbys: number;
   /** Whether Postgres waits for a standby at each commit (`synchronous_standby_names`). */
   readonly synchronous: boolean;
   readonly lastBackupAt: Date | null;
-  /** For more than a day: then there should be a backup. */
+  /** In use for more than a day, so that there should be a backup. */
   readonly inUse: boolean;
 }
 
@@ -83,11 +83,8 @@ const POSTGRES = `
   select case when pg_is_in_recovery() then 'standby' else 'leader' end as role,
     (select count(*)::int from pg_stat_replication) as standbys,
     current_setting('synchronous_standby_names') <> '' as synchronous,
-    (select extract(epoch from max(completed_at)) * 1000 from backups)::float8 as "lastBackupMs",
+    (select ${msText('max(completed_at)')} from backups) as "lastBackupAt",
     exists (select from partners where created_at < service_now() - interval '26 hours') as "inUse"`;
 
-export async function readPostgres(reader: Reader): Promise<PostgresState> {
-  type Row = Omit<PostgresState, 'lastBackupAt'> & { readonly lastBackupMs: number | null };
-  const { lastBackupMs, ...state } = await oneRow<Row>(reader, POSTGRES);
-  return { ...state, lastBackupAt: lastBackupMs === null ? null : new Date(lastBackupMs) };
-}
+export const readPostgres = async (reader: Reader) =>
+  (await rowsOf<PostgresState>(reader, POSTGRES, []))[0] as PostgresState;

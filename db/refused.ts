@@ -1,4 +1,4 @@
-/** The cause, where callers answer each in its own way: the API with an error code, a recovery by skipping or stopping. */
+/** The cause, for callers that answer each in its own way. */
 type RefusedWhy =
   | 'no_endpoint'
   | 'under_way'

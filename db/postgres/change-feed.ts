@@ -3,11 +3,11 @@ import { startLoop } from '../../timing/timing';
 import { connectionSettings, type DatabaseConfig } from './connect';
 import { openClient } from './driver/client';
 
-/** Channel on which a trigger reports changes of keys, merchants and products (notify_catalogue). */
+/** Channel on which the trigger notify_catalogue reports changes of keys, merchants and products. */
 export const CATALOGUE_CHANNEL = 'catalogue';
 /** Interval of the echo. Two may be late before memory is no longer trusted. */
 const ECHO_INTERVAL_MS = 250;
-/** Memory older than this is not trusted. Together with the load on connect it keeps a revocation under a second. */
+/** Memory older than this is not trusted. With the load on connect, a revocation takes under a second. */
 const TRUST_MS = 750;
 /** A connection without an echo for this long counts as dead, and is replaced. */
 const REPLACE_AFTER_MS = 3_000;
@@ -15,9 +15,9 @@ const REPLACE_AFTER_MS = 3_000;
 interface ChangeFeedOptions {
   readonly database: Pick<DatabaseConfig, 'url' | 'applicationName'>;
   readonly channels: readonly [string, ...string[]];
-  /** Called after LISTEN and before memory is trusted: drop or reload everything. When it fails, the feed connects again. */
+  /** Called after LISTEN, to drop or reload what is in memory. If it fails, the feed reconnects. */
   readonly onConnect: () => Promise<void>;
-  /** Called with every notification, in commit order: for example `merchant:M100001` on the channel `catalogue`. */
+  /** Called with every notification in commit order, such as `merchant:M100001` on `catalogue`. */
   readonly onChange: (subject: string, channel: string) => void;
   readonly onError: (error: unknown) => void;
   readonly monotonicMs: () => number;
@@ -32,8 +32,9 @@ interface Session {
 }
 
 /**
- * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the connection notifies itself with a nonce every 250
- * ms. Postgres delivers notifications in commit order, so an echo proves that every change committed before it was sent has been received.
+ * Listens for changes on a dedicated connection, and measures how fresh its knowledge is: the
+ * connection notifies itself with a nonce every 250 ms. Postgres delivers notifications in commit
+ * order, so an echo proves that every change committed before it was sent has been received.
  */
 export function openChangeFeed(options: ChangeFeedOptions) {
   const { monotonicMs, onError } = options;
@@ -93,7 +94,7 @@ function connect(options: ChangeFeedOptions): Session {
     onclose: () => {
       session.closed = true;
     },
-    // `sql.listen` would reconnect silently, and a gap is what we must see.
+    // `sql.listen` would reconnect silently and hide the gap.
     onnotify: (channel, payload) => {
       if (!payload.startsWith('echo:')) return onChange(payload, channel);
       const sent = sentAtMs.get(payload);

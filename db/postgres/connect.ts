@@ -9,13 +9,19 @@ export interface DatabaseConfig {
   readonly applicationName: string;
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
-  /** All statements prepared: planned once for each connection. Over partitioned tables planning costs more than a run. Default: false. */
+  /**
+   * All statements are prepared, and planned once for each connection: over partitioned tables planning
+   * costs more than a run.
+   */
   readonly plannedOnce?: boolean;
   /** The same, for statements that must follow an index without a sort. */
   readonly byIndex?: boolean;
 }
 
-/** Without these the plan made for an empty partition reads and sorts all of it, and may stay in use until it is full. */
+/**
+ * Without these, a plan made for an empty partition sorts all of it, and stays in use while the
+ * partition fills.
+ */
 export const BY_INDEX = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
@@ -33,15 +39,15 @@ export type DbOrTransaction = Db | Parameters<Parameters<Db['transaction']>[0]>[
 
 export interface Database {
   readonly db: Db;
-  /** The client that drizzle uses. drizzle has replaced its date parsers: moments arrive as text here. */
+  /** The client that drizzle uses. drizzle has replaced its date parsers, so moments arrive as text. */
   readonly sql: Sql;
   close(): Promise<void>;
 }
 
 /**
- * Settings of every connection. `idle_in_transaction_session_timeout`: a transaction that is idle for 10 s is a leak, and holds locks.
- * `lock_timeout`: no transaction of ours holds a lock for long. `client_connection_check_interval`: a statement that waits for a lock
- * ends when its process dies.
+ * Settings of every connection. A transaction that is idle for 10 s is a leak that keeps locks. No
+ * transaction of ours needs a lock for long. `client_connection_check_interval` ends a statement that
+ * waits for a lock when its process has died.
  */
 export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName' | 'statementTimeoutMs'>) {
   return {
@@ -58,12 +64,15 @@ export type Reader = Sql | DbOrTransaction;
 
 export type Parameter = string | number | boolean | null | Buffer | readonly string[];
 
-/** A moment as milliseconds since 1970: drizzle's client and others parse a timestamp differently, but not a number. */
+/** A moment in Unix milliseconds: clients parse timestamps differently, but not numbers. */
 export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000)::float8`;
 
 const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Columns of `t`, such as `key_id, created_at`, under their names in the code; moments in milliseconds, for `rowsOf`. */
+/**
+ * Columns of `t`, such as `key_id, created_at`, under their names in the code. Moments are in
+ * milliseconds, for `rowsOf`.
+ */
 export const columns = (t: string, names: string): string =>
   names
     .split(/,\s*/)
@@ -73,7 +82,7 @@ export const columns = (t: string, names: string): string =>
     )
     .join(', ');
 
-/** Like runPrepared; milliseconds in columns that are named after a moment (`createdAt`, `failingSince`) become dates. */
+/** Like runPrepared, but makes dates of milliseconds in columns named after a moment (`createdAt`). */
 export async function rowsOf<Row>(reader: Reader, text: string, parameters: readonly Parameter[]) {
   const rows = await runPrepared<object>(reader, text, parameters);
   return rows.map((row) => {
@@ -84,12 +93,19 @@ export async function rowsOf<Row>(reader: Reader, text: string, parameters: read
   });
 }
 
-/** Runs a constant text as a named prepared statement: one round trip, parsed once for each connection; drizzle's take two, each time. */
+/**
+ * Runs a constant text as a named prepared statement, parsed once for each connection. drizzle's own
+ * take two round trips each time.
+ */
 export async function runPrepared<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const client = typeof reader === 'function' ? reader : clientOf(reader);
   const rows = await client.unsafe(text, parameters as never[], { prepare: true });
   return [...rows] as unknown as Row[];
 }
+
+/** The first row as `rowsOf` returns it; null when there is none. */
+export const firstRow = async <Row>(reader: Reader, text: string, parameters: readonly Parameter[]) =>
+  (await rowsOf<Row>(reader, text, parameters))[0] ?? null;
 
 export async function oneRow<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const [row] = await runPrepared<Row>(reader, text, parameters);
@@ -101,15 +117,18 @@ function clientOf(reader: DbOrTransaction): Sql {
   return (reader._.session as unknown as { readonly client: Sql }).client;
 }
 
-/** Reports that something has happened that a process may wait for. It may be lost: the process also reads the tables at intervals. */
+/** Tells a waiting process that something has happened. It may be lost, as the process also sweeps. */
 export interface Hint {
   readonly channel: string;
   readonly payload: string;
 }
 
-/** Shortest time between two statements with hints, in milliseconds: hints given meanwhile share the second. */
+/**
+ * Shortest time between two statements with hints, in milliseconds. Hints given meanwhile share the
+ * second one.
+ */
 const GATHER_MS = 5;
-/** Longest wait for one statement with hints: a connection lost at the wrong moment does not block later hints. */
+/** Longest wait for one statement with hints, so that a lost connection does not block later ones. */
 const SEND_TIMEOUT_MS = 5_000;
 
 const SEND = `
@@ -118,11 +137,12 @@ const SEND = `
 const takers = new WeakMap<object, (hint: Hint) => void>();
 
 /**
- * Sends a hint to the processes that listen: at once, or, through an open transaction, after its commit. It never waits and never fails.
+ * Sends a hint to the processes that listen: at once or, through an open transaction, after its commit.
+ * It never waits and never fails.
  *
- * The transaction itself does not NOTIFY, because Postgres commits transactions with a NOTIFY one after the other, each with its disk
- * write: the queue of the whole server has one lock. Hints are sent in transactions that write nothing, and need no disk write.
- * @param through a pool's client or drizzle, or a transaction that was begun by that drizzle.
+ * The transaction itself does not NOTIFY, because Postgres commits transactions with a NOTIFY one after
+ * the other, each with its disk write. Hints are sent in transactions that write nothing.
+ * @param through the client or drizzle of a pool, or a transaction begun by that drizzle
  */
 export function hint(through: object, one: Hint): void {
   const take = takers.get(through);
@@ -144,7 +164,7 @@ function createHintSender(sql: Sql) {
     sending = withTimeout(sent, SEND_TIMEOUT_MS, 'hints').then(ended, ended);
   }
 
-  /** Runs after a failure too: the tables contain what the hint reported. */
+  /** Also runs after a failure, because the tables contain what the hint reported. */
   function ended(): void {
     sending = undefined;
     resting = setTimeout(rested, GATHER_MS);
@@ -170,17 +190,20 @@ function createHintSender(sql: Sql) {
   };
 }
 
-/** Opens a pool; connects lazily. @throws when the URL is none, or its TLS parameters are wrong (readServerTls). */
+/**
+ * Opens a pool that connects lazily.
+ * @throws for a bad URL or bad TLS parameters (readServerTls)
+ */
 export function connectDatabase(config: DatabaseConfig): Database {
   const { statementTimeoutMs } = config;
   const sql = openClient(config.url, {
-    // The server ends every statement before that, so a socket that is silent for longer is idle, or its server hangs. A frozen
-    // server would occupy the pool for as long as TCP retries: a quarter of an hour.
+    // The server ends every statement before that, so a socket that is silent for longer is idle or its
+    // server hangs. TCP would keep a frozen server's connections for a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
-    // Seconds. A server that does not answer must not hold a caller for the library's default of 30.
+    // In seconds. The library's default of 30 would keep callers waiting.
     connect_timeout: 5,
-    // Reconnects at once, then within a second: a restart of Postgres causes errors for little longer than it takes.
+    // Reconnects at once, then within a second, so that a restart of Postgres is soon over.
     backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
     connection: {
       ...connectionSettings(config),
@@ -192,7 +215,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
   const hints = createHintSender(sql);
   for (const pool of [sql, db]) takers.set(pool, hints.take);
   const begin = db.transaction.bind(db);
-  // Hints given through a transaction are sent after its commit, and dropped when it fails.
+  // Hints of a transaction are sent after its commit, and dropped when it fails.
   db.transaction = async (work, options) => {
     const given: Hint[] = [];
     const result = await begin((tx) => {

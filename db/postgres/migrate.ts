@@ -8,27 +8,26 @@ import { openClient, type Sql } from './driver/client';
 import { applyRights } from './rights';
 import { roleOf, type Process } from './roles';
 
-/** Any fixed number; every process that migrates this service's database uses it. */
+/** The same fixed number in every process that migrates. */
 const MIGRATION_LOCK = 7_205_114_233;
 
 export const separationNotice = (notSeparated: readonly Process[]) =>
   `this login may not create the roles ${notSeparated.map(roleOf).join(', ')}, so these processes have to share a login that owns the ` +
   'tables: each may change the schema and rewrite the change log (docs/operations/install.md, "Logins of the database")';
 
-/** The database was migrated by another history than ours, or belongs to another login: nothing was changed. */
+/** The database has another history than ours, or belongs to another login. Nothing was changed. */
 export class ForeignSchema extends Error {
   override readonly name = 'ForeignSchema';
 }
 
 /**
- * Brings the schema, its functions, its partitions and the rights of the processes' roles up to date. An advisory lock makes processes
- * that start together take turns; all but the first find nothing to do. A release older than the schema changes nothing.
- * @param databaseUrl of the login that owns the schema, or is to own it.
- * @param folder of the migrations; tests have others.
- * @param retention how many days each kind is kept; absent: as now, at first the usual days.
- * @returns `notSeparated`: processes without a role, which this login may not create: they have to share a login that may do everything.
- * @throws ForeignSchema; RetentionShortened, with everything else done; else when the database cannot be reached or a migration fails,
- *   which leaves nothing behind.
+ * Brings schema, functions, partitions and the rights of the roles up to date. Processes that start
+ * together take turns by an advisory lock. A release older than the schema changes nothing.
+ * @param databaseUrl of the login that owns the schema, or will own it
+ * @param retention days that each kind is kept; absent: as now, at first the usual days
+ * @returns `notSeparated`: processes whose roles this login may not create, so that they share a login
+ * @throws ForeignSchema; RetentionShortened, with all else done; any other error of a migration, which
+ * then leaves nothing behind
  */
 export async function migrateDatabase(
   databaseUrl: string,
@@ -41,7 +40,7 @@ export async function migrateDatabase(
     await checkOrigin(sql, folder);
     await migrate(drizzle(sql), { migrationsFolder: folder });
     if (await isAhead(sql, folder)) return { notSeparated: [] };
-    await installFunctions(sql);
+    for (const file of FILES) await sql.unsafe(textOf(file));
     await ensurePartitions(sql);
     const notSeparated = await applyRights(sql);
     await keepRetentionDays(drizzle(sql), retention);
@@ -51,7 +50,7 @@ export async function migrateDatabase(
   }
 }
 
-/** Before 0.1.0 the migrations are squashed from time to time: a database made by an earlier squash cannot be migrated. */
+/** Before 0.1.0 migrations are squashed, and a database of an earlier squash cannot be migrated. */
 async function checkOrigin(sql: Sql, folder: string): Promise<void> {
   const [found] = await sql`
     select pg_has_role(relowner, 'USAGE') as ours, pg_get_userbyid(relowner)::text as owner, current_user::text as login
@@ -73,25 +72,24 @@ async function checkOrigin(sql: Sql, folder: string): Promise<void> {
   );
 }
 
-/** Whether a newer release has migrated already: then its functions and rights stay. */
+/** Whether a newer release has migrated: its functions and rights then stay. */
 async function isAhead(sql: Sql, folder: string): Promise<boolean> {
   const ours = readMigrationFiles({ migrationsFolder: folder }).at(-1)?.folderMillis ?? 0;
   const [row] = await sql`select max(created_at)::float8 as newest from drizzle.__drizzle_migrations`;
   return Number(row?.['newest']) > ours;
 }
 
-/** Installed after the migrations. A function's name ends with its version: two builds run side by side (docs/operations/upgrade.md). */
+/**
+ * Installed after the migrations. Names end with a version, because two builds run side by side
+ * (docs/operations/upgrade.md).
+ */
 const FILES = ['claim', 'open', 'record'].map((name) => join(__dirname, '../notifications', `${name}.sql`));
 
 const FUNCTION = /^CREATE OR REPLACE FUNCTION (\w+)\([\s\S]*?\$\$([\s\S]*?)\$\$;$/gm;
 
 const textOf = (file: string) => readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
 
-async function installFunctions(sql: Sql): Promise<void> {
-  for (const file of FILES) await sql.unsafe(textOf(file));
-}
-
-/** Names of functions that are missing in a database, or have another text there than in their file. */
+/** Names of functions that are missing in a database, or differ there from their file. */
 export async function differentFunctions(sql: Sql): Promise<string[]> {
   const installed = await sql.unsafe<{ name: string; text: string }[]>(
     `select proname::text as name, prosrc as text from pg_proc where pronamespace = 'public'::regnamespace`,
@@ -102,18 +100,13 @@ export async function differentFunctions(sql: Sql): Promise<string[]> {
     .map(([, name = '']) => name);
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** Creates the missing partitions of this month and the next twelve. Rows of a month without one go to the default partition. */
+/** Creates missing partitions for this month and the next twelve. */
 async function ensurePartitions(sql: Sql): Promise<void> {
   await sql`select keep_month_partitions()`;
 }
 
-/** The same once a day. Many processes may do so: they take turns in the database. */
+/** The same once a day, in any number of processes. */
 export function keepPartitionsAhead(sql: Sql, onError: (error: unknown) => void): { stop(): void } {
-  const timer = setInterval(() => {
-    ensurePartitions(sql).catch(onError);
-  }, DAY_MS);
-  timer.unref();
+  const timer = setInterval(() => void ensurePartitions(sql).catch(onError), 86_400_000).unref();
   return { stop: () => clearInterval(timer) };
 }

@@ -11,7 +11,7 @@ import {
 
 const ROLES = `array[${PROCESSES.map((process) => `'${roleOf(process)}'`).join(', ')}]`;
 
-/** Roles belong to the server, not to a database: a migration of another database may create the same one at this moment. */
+/** Roles belong to the server. The migration of another database may create the same one at this moment. */
 const CREATE_ROLES = `
   do $$
   declare
@@ -27,7 +27,10 @@ const CREATE_ROLES = `
     end loop;
   end $$`;
 
-/** Revokes all rights in the schema, and to make temporary tables, which every login has unless the database's owner revokes it. */
+/**
+ * Revokes all rights in the schema, and the right to make temporary tables, which every login has by
+ * default.
+ */
 const TAKE_EVERYTHING = `
   do $$
   declare
@@ -58,7 +61,10 @@ const TAKE_EVERYTHING = `
     end;
   end $$`;
 
-/** Revokes what a superuser withholds from PUBLIC (deploy/postgres/init.sh). A login without the grant option changes nothing. */
+/**
+ * Revokes what a superuser withholds from PUBLIC (deploy/postgres/init.sh). Without the grant option
+ * nothing changes.
+ */
 const TAKE_SYSTEM_FUNCTIONS = `
   do $$
   declare
@@ -84,28 +90,15 @@ const PASSES_ON = `
   select bool_and(has_function_privilege(current_user, oid, 'EXECUTE WITH GRANT OPTION')) as passes from pg_proc
   where pronamespace = 'pg_catalog'::regnamespace and proname ~ '${WITHHELD}'`;
 
-const COLUMNS = `
-  select c.oid::regclass::text || coalesce('.' || attname, '') as name
-  from pg_class c left join lateral (
-    select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 union all select null) a on true
-  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')`;
-
-/** Grants for the tables and columns that exist: tests also migrate to the schema of an earlier release. */
-function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn: boolean): string {
+function grants(roles: ReadonlySet<string>, passesOn: boolean): string {
   const lines: string[] = [];
   const add = (what: string, thing: string, process: Process) => {
     if (roles.has(roleOf(process))) lines.push(`grant ${what} on ${thing} to ${roleOf(process)}`);
   };
-  for (const [table, rights] of Object.entries(TABLE_RIGHTS).filter(([name]) => known.has(name))) {
-    for (const process of PROCESSES) {
-      const right = rights[process]?.replaceAll(
-        /\(([^)]+)\)/g,
-        (_, names: string) =>
-          `(${names
-            .split(', ')
-            .filter((name) => known.has(`${table}.${name}`))
-            .join(', ')})`,
-      );
+  for (const process of PROCESSES) {
+    add('usage', 'schema public', process);
+    for (const [table, rights] of Object.entries(TABLE_RIGHTS)) {
+      const right = rights[process];
       if (right !== undefined) add(right, `table public.${table}`, process);
     }
   }
@@ -113,14 +106,14 @@ function grants(roles: ReadonlySet<string>, known: ReadonlySet<string>, passesOn
     for (const process of processes) add('execute', `function public.${name}`, process);
   for (const [name, processes] of Object.entries(passesOn ? SYSTEM_FUNCTION_RIGHTS : {}))
     for (const process of processes) add('execute', `function pg_catalog.${name}`, process);
-  for (const process of PROCESSES) add('usage', 'schema public', process);
   return lines.join(';\n');
 }
 
 /**
- * Grants each role the rights of roles.ts, and revokes all others from it and from PUBLIC, in one transaction: running processes are
- * not disturbed. Creates missing roles if the login may. The roles' own attributes, and their rights in other databases, stay.
- * @returns the processes without a role. @throws when the login does not own the tables.
+ * Grants each role the rights of roles.ts and revokes all others from it and from PUBLIC, in one
+ * transaction, so that running processes are not disturbed. Creates missing roles if the login may.
+ * @returns the processes without a role
+ * @throws when the login does not own the tables
  */
 export async function applyRights(sql: Sql): Promise<readonly Process[]> {
   const present = await sql.begin(async (tx) => {
@@ -129,17 +122,17 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
     await tx.unsafe(TAKE_SYSTEM_FUNCTIONS);
     const [mine] = await tx.unsafe(PASSES_ON);
     const roles = await tx.unsafe(`select rolname::text as name from pg_roles where rolname = any(${ROLES})`);
-    const columns = await tx.unsafe(COLUMNS);
     const names = new Set(roles.map(({ name }) => String(name)));
-    await tx.unsafe(
-      grants(names, new Set(columns.map(({ name }) => String(name))), mine?.['passes'] === true),
-    );
+    await tx.unsafe(grants(names, mine?.['passes'] === true));
     return names;
   });
   return PROCESSES.filter((process) => !present.has(roleOf(process)));
 }
 
-/** Compares the rights of a process's login with those of its role. @throws before the first migration, and without Postgres. */
+/**
+ * Compares the rights of a process's login with those of its role.
+ * @throws before the first migration
+ */
 export async function loginRights(sql: Sql, process: Process) {
   const others = PROCESSES.filter((other) => other !== process).map(roleOf);
   const [row] = await sql<

@@ -1,7 +1,7 @@
 /**
- * The roles of the processes and all of their rights in the database, in the form of `GRANT`: migrate grants exactly these (rights.ts),
- * and test/db/postgres/roles.test.ts compares them with the catalog. `migrate` itself owns the schema. A right that a new release no
- * longer needs stays for one more release, like a column (docs/operations/upgrade.md).
+ * The roles of the processes with all of their rights, in the form of `GRANT`. migrate grants exactly
+ * these (rights.ts). A right that a release no longer needs stays for one more release
+ * (docs/operations/upgrade.md).
  */
 export const PROCESSES = ['api', 'worker', 'ops'] as const;
 export type Process = (typeof PROCESSES)[number];
@@ -23,11 +23,11 @@ const NEW_NOTIFICATION =
 const NEW_DELIVERY =
   'insert (notification_id, partner_id, environment, application_id, sequence, test, delivered, priority, generation, attempts, ' +
   'state, hold_reason, held_at, reserved_month)';
-/** Its number, moment and login are given by Postgres. */
+/** Postgres sets number, moment and login. */
 const NEW_CHANGE = 'insert (actor, action, subject, details)';
 const NEW_EVENT = 'insert (kind, partner_id, environment, endpoint_id, details)';
 
-/** Partitions have no rights of their own, except the default ones: statements go through the parent. */
+/** Partitions have no rights of their own, but for the default ones. Statements go through the parent. */
 export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   partners: {
     api: 'select',
@@ -51,7 +51,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   quotes: { api: 'select, insert', ops: 'select' },
   quotes_default: { ops: 'select' },
 
-  // Lenders' events come through the API; a worker applies those whose wait is over.
+  // The API records lender events. A worker applies those whose wait is over.
   credit_applications: {
     api: `select, insert, ${APPLICATION_MOVES}`,
     worker: `select, ${APPLICATION_MOVES}`,
@@ -65,19 +65,19 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select',
   },
 
-  // The API stores notifications; workers deliver them; people send again, and cancel.
+  // The API stores notifications, workers deliver them, and operators resend and cancel them.
   notifications: {
     api: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN})`,
     worker: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
     ops: `select, ${NEW_NOTIFICATION}, update (${SENT_AGAIN}, generation, attempts, failed_month, delivered_at)`,
   },
-  // What is under way: who stores a notification, or sends it again, inserts; who ends one deletes.
+  // Storing or resending a notification inserts a row. Ending one deletes it.
   deliveries: {
     api: `select, ${NEW_DELIVERY}, update (${RELEASED})`,
     worker: `select, ${NEW_DELIVERY}, update, delete`,
     ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, paused_by, reserved_month)`,
   },
-  // People pause a partner's deliveries; the attempts of workers ask, and partners see no next attempt.
+  // Operators pause deliveries, workers check that, and the API shows no next attempt then.
   delivery_pauses: {
     api: 'select (partner_id, environment, resumed_at)',
     worker: 'select',
@@ -87,7 +87,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
-    // Not what was answered.
+    // Not the column `answer`.
     api:
       'select (notification_id, attempt_number, generation, endpoint_id, started_at, finished_at, outcome, failure, ' +
       'http_status, duration_ms)',
@@ -107,7 +107,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: `select, insert, update (${RECOVERY_MOVES})`,
   },
 
-  // The API shows a partner its endpoint and how it does; it does not know what signs for it.
+  // The API shows a partner its endpoint, and cannot read what signs for it.
   webhook_endpoints: {
     api: 'select (partner_id, environment, url, state, disabled_reason, last_success_at, failing_since, updated_at)',
     worker:
@@ -121,7 +121,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert, update (key_id, ciphertext, expires_at)',
   },
 
-  // Each process writes that it runs; the script of the backup belongs to the superuser.
+  // Each process writes that it runs. The backup script logs in as the superuser.
   processes: {
     api: 'select (process_id, temporal_at), insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at)',
     worker:
@@ -134,22 +134,22 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
   cursor_secrets: { api: 'select' },
   operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },
-  // Written by functions, and by migrate.
+  // Written by functions and by migrate.
   retention_marks: { worker: 'select', ops: 'select' },
   retention_days: { worker: 'select', ops: 'select' },
 };
 
-/** Functions of Postgres that everybody may execute by default: locks, large objects, writing to the log. */
+/** Functions of Postgres that every role may execute by default: locks, large objects, the log. */
 export const WITHHELD = '^(pg_(try_)?advisory_|lo_|loread$|lowrite$|pg_logical_emit_message$)';
 
 export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
-  // The claims of an endpoint take turns, and so do the warnings of the day.
+  // Used by claims of an endpoint and by the daily warning of expiry.
   'pg_try_advisory_xact_lock(int, int)': ['worker'],
   'pg_try_advisory_xact_lock(bigint)': ['worker'],
-  // A pause of a partner's deliveries waits for the attempts that are being opened.
+  // A pause of deliveries waits for the attempts that are being opened.
   'pg_advisory_xact_lock_shared(int, int)': ['worker'],
   'pg_advisory_xact_lock(int, int)': ['ops'],
-  // So do imports, and new partners.
+  // Imports and new partners take turns.
   'pg_advisory_xact_lock(bigint)': ['ops'],
 };
 
@@ -166,7 +166,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
   'ids_that_stay(text, text, text)': ['ops'],
   'retention_floor(text)': ['worker', 'ops'],
-  // With the rights of their owner; each refuses what is not its business.
+  // These run with the rights of their owner, and check their arguments.
   'keep_month_partitions()': ['worker'],
   'drop_expired_month(text, text)': ['worker'],
   'delete_expired(text, text, int)': ['worker'],

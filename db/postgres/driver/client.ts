@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import { serverSocket } from './server-socket';
 
-// The repairs of this folder use fields and an order of events that postgres.js does not promise to keep, so package.json pins its
-// release; README.md says what to check before another takes its place.
+// The repairs of this folder depend on internals of postgres.js, so package.json pins its release.
+// README.md says what to check before a newer one is used.
 
 export type Sql = postgres.Sql<Record<string, never>>;
 
@@ -10,12 +10,12 @@ type ClientOptions = Omit<
   postgres.Options<Record<string, never>>,
   'socket' | 'max_pipeline' | 'ssl' | 'fetch_types' | 'types'
 > & {
-  /** Milliseconds without a byte after which a connection counts as dead; 0: never. */
+  /** After this time without a byte a connection counts as dead, in milliseconds; 0: never. */
   readonly quietMs: number;
   readonly onnotify?: (channel: string, payload: string) => void;
 };
 
-/** One element of an array as Postgres writes it: in quotation marks, or without any. */
+/** One element of an array as Postgres writes it, quoted or not. */
 const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
 
 const textArray = {
@@ -29,19 +29,22 @@ const textArray = {
     ),
 };
 
-/** Opens a lazy client of postgres.js with every repair; nothing else calls `postgres()`. @throws for a URL or TLS that is wrong. */
+/**
+ * Opens a lazy client of postgres.js with every repair. Nothing else calls `postgres()`.
+ * @throws for a bad URL or bad TLS parameters
+ */
 export function openClient(databaseUrl: string, { quietMs, ...options }: ClientOptions): Sql {
   const { url, socket } = serverSocket(databaseUrl, quietMs);
   const sql: Sql = postgres(url, {
     onnotice: () => undefined,
     ...options,
     socket,
-    // Otherwise each new connection asks for its array types without awaiting the answer: a connection that is lost meanwhile rejects
-    // a promise without a handler, which ends the process. This service has arrays of text alone.
+    // Otherwise each new connection asks for its array types, and when it is lost meanwhile, a promise
+    // without a handler rejects and ends the process. This service has arrays of text alone.
     fetch_types: false,
     types: { textArray },
-    // A `begin` that reaches a full pipeline is sent, but its connection is not set aside for it: others then use the open
-    // transaction (porsager/postgres#1189). A pipeline without a bound is never full; callers bound what they ask for.
+    // A `begin` that reaches a full pipeline is sent, but its connection is not set aside, and others
+    // use the open transaction (porsager/postgres#1189). An unbounded pipeline is never full.
     max_pipeline: Number.POSITIVE_INFINITY,
   } as object);
   guardTransactions(sql);
@@ -59,14 +62,15 @@ interface Loss {
 
 type Callback = (tx: Sql) => unknown;
 
-/** Codes of errors after which the connection is lost: of postgres.js, and those that Postgres sends last (57P01 to 57P03). */
+/** Codes after which the connection is lost: of postgres.js and of Postgres (57P01 to 57P03). */
 const GONE = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P0[1-3])$/;
 
 /**
- * Keeps a transaction whose connection is lost from using it. postgres.js 3.4.9 rejects `begin` then, but lets the callback run to
- * its end, and sends `commit` or `rollback` on the same connection. If the socket is still closed, that throws outside every promise
- * and ends the process; if it was opened again, it ends another transaction (porsager/postgres#1204). Here neither the callback nor its
- * statements ever settle: the caller has received the rejection of `begin`.
+ * Keeps a transaction from using its connection once that is lost. postgres.js 3.4.9 rejects `begin`
+ * then, but lets the callback run on and sends `commit` or `rollback` on the same connection. If the
+ * socket is still closed, that throws outside every promise and ends the process; if it was reopened,
+ * it ends another transaction (porsager/postgres#1204). With this guard neither the callback nor its
+ * statements settle, as the caller has the rejection of `begin`.
  */
 function guardTransactions(sql: Sql): void {
   const begin = sql.begin.bind(sql) as unknown as (...args: unknown[]) => Promise<unknown>;
@@ -92,7 +96,7 @@ function guardedCallback(callback: Callback, loss: Loss): Callback {
       const made = callback(guardedHandle(tx, loss));
       return await (Array.isArray(made) ? Promise.all(made) : made);
     } finally {
-      // postgres.js would now commit or roll back on a connection that another transaction may have.
+      // postgres.js would now end a transaction that may be another's.
       if (loss.lost) await never();
     }
   };
@@ -114,7 +118,7 @@ function guardedHandle(tx: Sql, loss: Loss): Sql {
   });
 }
 
-/** Fragments and helpers (`sql(object)`) are no queries, and pass. */
+/** Fragments and helpers such as `sql(object)` are no queries, and pass unchanged. */
 function guardedQuery(made: unknown, loss: Loss): unknown {
   if (!(made instanceof Promise)) return made;
   const query = made as unknown as QueryInside;

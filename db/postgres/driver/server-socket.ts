@@ -12,21 +12,22 @@ type SocketOption = (options: {
 
 const losses = new WeakSet<object>();
 
-/** Whether a connection to Postgres was lost by this error, whatever its code. */
+/** Whether this error, whatever its code, means that a connection to Postgres was lost. */
 export const endedConnection = (error: unknown) =>
   typeof error === 'object' && error !== null && losses.has(error);
 
-/** Longest that TCP and TLS may take together. */
+/** Longest time for TCP and TLS together. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The same for one of several servers, as another may be the leader. */
+/** The same for one of several servers, because another may be the leader. */
 const SEARCH_CONNECT_MS = 3_000;
-/** And until its session has started; below the timeout that postgres.js is given. */
+/** Longest time until the session has started; less than the timeout given to postgres.js. */
 const SEARCH_READY_MS = 4_500;
 
 /**
- * Makes the two options of postgres.js for a database URL: the URL with one server and without TLS parameters, and a socket that
- * does TLS and finds, among several servers, the one that takes writes. A socket ends after `quietMs` without a byte; 0: never.
- * @throws see readServers and readServerTls.
+ * Makes two options of postgres.js from a database URL: the URL with one server and without TLS
+ * parameters, and a socket that does TLS and finds, among several servers, the one that takes writes. A
+ * socket ends after `quietMs` without a byte; 0: never.
+ * @throws see readServers and readServerTls
  */
 export function serverSocket(databaseUrl: string, quietMs: number): { url: string; socket: SocketOption } {
   const { url: single, servers, leaderOnly } = readServers(databaseUrl);
@@ -56,16 +57,19 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   return { url, socket };
 }
 
-/** A socket that fails at its first write, so that postgres.js connects again; after a rejected socket it never does. */
+/**
+ * A socket that fails at its first write: postgres.js then connects again, which it never does after a
+ * rejected socket.
+ */
 function stillborn(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
 
 /**
- * postgres.js 3.4.9 rejects the statements under way at an error of the socket, but none at the close that follows. In the turn of the
- * event loop between the two it still gives statements to that connection, and they would never settle. This emits a second error
- * right before the close.
+ * At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close
+ * that follows. Statements that it gives to the connection between the two would never settle. This
+ * emits a second error right before the close.
  */
 function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
@@ -82,9 +86,10 @@ function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
 }
 
 /**
- * postgres.js 3.4.9 does two wrong things with back pressure: a `begin` whose write reports it does not set its connection aside, and
- * `drain` gives a connection back to the pool, also in the middle of a transaction (over TLS it may come after the answer). In both
- * cases others use the open transaction (porsager/postgres#823). It needs neither: the answer to the last statement frees a connection.
+ * postgres.js 3.4.9 handles back pressure wrongly: a `begin` whose write reports it does not set its
+ * connection aside, and `drain` gives a connection back to the pool in the middle of a transaction. In
+ * both cases others use the open transaction (porsager/postgres#823). It needs neither, because the
+ * answer to the last statement frees a connection.
  */
 function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -98,9 +103,10 @@ function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket 
 }
 
 /**
- * When a connection closes, postgres.js 3.4.9 keeps its unsent bytes and the flag that a write is due: on the next socket it appends its
- * first message to those bytes, and writes nothing before they exceed 1 KiB. This destroys a socket that is not written to at once, or
- * whose first write is not one whole message. The statement that waits for it is kept, and gets another socket.
+ * When a connection closes, postgres.js 3.4.9 keeps its unsent bytes and the flag that a write is due.
+ * It appends the first message of the next socket to them, and writes nothing below 1 KiB. This
+ * destroys a socket that is not written to at once, or whose first write is not one whole message. The
+ * waiting statement is kept, and gets another socket.
  */
 function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
@@ -114,12 +120,12 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
     begun = true;
     return write(...args);
   };
-  // It makes its first message as soon as it has the socket, and writes it in the phase of setImmediate that follows.
+  // postgres.js writes its first message in the setImmediate phase after it gets the socket.
   setImmediate(() => setImmediate(() => void (begun || socket.destroy())));
   return socket;
 }
 
-/** As in libpq; `allow` means the same as `prefer`. */
+/** As in libpq, but `allow` means the same as `prefer`. */
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
@@ -129,9 +135,10 @@ interface ServerTls {
 }
 
 /**
- * Reads the TLS parameters of a database URL, and removes them from it: `sslmode` as in libpq, but `disable` by default, and
- * `sslrootcert`, the authority to trust (PEM file, or `system`). With an authority `require` is `verify-ca`.
- * @throws when there is no such mode, when the authority cannot be read, or when the mode would not use it.
+ * Reads and removes the TLS parameters of a database URL: `sslmode` as in libpq, but `disable` by
+ * default, and `sslrootcert`, the authority to trust (a PEM file, or `system`), with which `require`
+ * means `verify-ca`.
+ * @throws for an unknown mode, an unreadable authority, or a mode that would not use it
  */
 export function readServerTls(databaseUrl: string): { url: string; tls: ServerTls | null } {
   const url = new URL(databaseUrl);
@@ -149,13 +156,16 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   const options = {
     rejectUnauthorized: verifies,
     ...(authority !== null && authority !== 'system' && { ca: readFileSync(authority) }),
-    // verify-full alone checks the name in the certificate.
+    // Only verify-full checks the name in the certificate.
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
   return { url: url.href, tls: { optional: !encrypts, options } };
 }
 
-/** Connects to Postgres. @throws after `timeoutMs`, without TLS unless it is optional, or for a certificate that is not accepted. */
+/**
+ * Connects to Postgres.
+ * @throws after `timeoutMs`, without TLS unless it is optional, or for a bad certificate
+ */
 async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: number): Promise<net.Socket> {
   const socket = net.connect(server);
   const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);
@@ -167,7 +177,7 @@ async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: nu
     const answer = ((await next(socket, 'data')) as Buffer).toString('latin1');
     if (answer === 'N' && wanted.optional) return socket;
     if (answer === 'N') throw new Error('Postgres has no TLS');
-    // An ErrorResponse; or bytes behind the one letter, which the owner of the certificate did not send.
+    // An ErrorResponse, or bytes after the letter, which the owner of the certificate did not send.
     if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
     const { host } = server;
     const secured = tls.connect({ ...wanted.options, socket, host, servername: net.isIP(host) ? '' : host });
@@ -181,7 +191,10 @@ async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: nu
   }
 }
 
-/** The next event of this name. @throws the error that ends the socket before. */
+/**
+ * The next event of this name.
+ * @throws the error that ends the socket before it
+ */
 function next(socket: net.Socket, event: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     socket.once(event, resolve);

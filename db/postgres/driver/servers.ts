@@ -7,7 +7,7 @@ export interface Server {
 }
 
 interface Servers {
-  /** The URL with the first server alone, and without `target_session_attrs`. */
+  /** The URL with only the first server, and without `target_session_attrs`. */
   readonly url: string;
   readonly servers: readonly [Server, ...Server[]];
   readonly leaderOnly: boolean;
@@ -18,9 +18,11 @@ const HOST = /^(\[[^\]]+\]|[^:[\]]*)(?::(\d+))?$/;
 const DEFAULT_PORT = 5432;
 
 /**
- * Reads the servers that a database URL names, in libpq's form: `postgres://a,b:5433/db?target_session_attrs=read-write`. `read-write` and
- * `primary` mean the one that takes writes, `any` whichever answers. Without the parameter several servers mean `read-write`, because this
- * service writes; a single server is accepted in any case. @throws when it is no URL, or asks for a server of another kind.
+ * Reads the servers of a database URL in libpq's form:
+ * `postgres://a,b:5433/db?target_session_attrs=read-write`. `read-write` and `primary` mean the server
+ * that takes writes, `any` whichever answers. Several servers without the parameter mean `read-write`;
+ * a single server is always accepted.
+ * @throws when it is no URL, or asks for another kind of server
  */
 export function readServers(databaseUrl: string): Servers {
   const [, before, hosts, after] = URL_PARTS.exec(databaseUrl) ?? [];
@@ -49,21 +51,24 @@ const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}
 interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
   readonly connect: (server: Server) => Promise<net.Socket>;
   readonly failed: (error: Error) => Duplex;
-  /** Longest that a session may take to be ready, in milliseconds. A frozen server accepts connections and sends nothing. */
+  /**
+   * Longest time until a session is ready, in milliseconds. A frozen server accepts connections and
+   * sends nothing.
+   */
   readonly readyMs: number;
 }
 
 /**
- * For one pool: opens connections to the server that takes writes, and remembers which it was.
+ * Opens the connections of a pool to the server that takes writes, and remembers which it was.
  *
- * Each connection is judged by what its server reports as the session starts. When a connection closes before it is ready and without an
- * error, postgres.js keeps its statement and connects again: this searches the servers, each once for a statement. While none takes
- * writes, every further statement fails with an error: its caller has a timeout of its own.
+ * A server is judged by what it reports as the session starts. When a connection closes before it is
+ * ready and without an error, postgres.js keeps its statement and reconnects, so that each server is
+ * tried once for a statement. While none takes writes, further statements fail with an error.
  */
 export function searchServer(options: ServerSearch): () => Promise<Duplex> {
   const { servers, leaderOnly, connect, failed, readyMs } = options;
   let at = 0;
-  /** Servers that were refused since the last one that was accepted. */
+  /** Servers refused since the last accepted one. */
   let misses = 0;
 
   function leave(server: Server): void {
@@ -88,7 +93,7 @@ export function searchServer(options: ServerSearch): () => Promise<Duplex> {
       }
       leave(server);
       if (misses < servers.length) socket.destroy();
-      // The server has closed it, and postgres.js would connect again and again.
+      // The server has closed the connection, and postgres.js would reconnect endlessly.
       else if (socket.destroyed) socket.emit('error', none(server, fault));
       else socket.destroy(none(server, fault));
     };
@@ -115,7 +120,7 @@ const ERROR_RESPONSE = 'E';
 const READY_FOR_QUERY = 'Z';
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** Parameters that Postgres reports as a session starts, since 14. `on`: the server takes no writes. */
+/** Parameters that Postgres reports as a session starts. `on` means that the server takes no writes. */
 const READ_ONLY = { in_hot_standby: 'is a standby', default_transaction_read_only: 'is read-only' } as const;
 
 interface StartupWatch {
@@ -123,7 +128,10 @@ interface StartupWatch {
   readonly decide: (fault: string | null) => void;
 }
 
-/** Reads a server's messages until its session is ready. Listeners do not receive the message for which it is refused. */
+/**
+ * Reads a server's messages until its session is ready. postgres.js does not see the message for which
+ * a server is refused.
+ */
 function watchStartup<Socket extends net.Socket>(socket: Socket, { leaderOnly, decide }: StartupWatch) {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   let pending: Buffer | null = Buffer.alloc(0);
@@ -150,7 +158,7 @@ function watchStartup<Socket extends net.Socket>(socket: Socket, { leaderOnly, d
   return socket;
 }
 
-/** The fault that one message shows; undefined when it decides nothing, null for a session that is ready. */
+/** The fault that a message shows; null when the session is ready; undefined when it decides nothing. */
 function faultOf(message: Buffer, leaderOnly: boolean): string | null | undefined {
   const type = String.fromCharCode(message[0] ?? 0);
   if (type === READY_FOR_QUERY) return null;
