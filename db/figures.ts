@@ -16,13 +16,19 @@ interface DeliveryFigures {
   readonly oldestPausedMs: number;
   /** Partners whose deliveries are paused, each environment counted. */
   readonly queuesPaused: number;
-  /** Events of applications that have not been delivered a minute after they were created, whatever the reason. */
+  /**
+   * Events of applications that have not been delivered a minute after they were created, whatever the
+   * reason.
+   */
   readonly late: number;
   readonly month: readonly {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
     readonly failed: number;
-    /** Partners that have used at least this share of their test notifications, in the order of `LIMIT_SHARES`. */
+    /**
+     * Partners that have used at least this share of their test notifications, in the order of
+     * `LIMIT_SHARES`.
+     */
     readonly limitUsed: readonly number[];
   }[];
 }
@@ -58,7 +64,10 @@ export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> 
 /** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */
 interface Backlog {
   readonly pending: number;
-  /** Only of queues that are not paused and whose endpoint has a free slot: one slow endpoint does not hide that nothing is started. */
+  /**
+   * Only of queues that are not paused and whose endpoint has a free slot: one slow endpoint does not
+   * hide that nothing is started.
+   */
   readonly oldestMs: number;
   /** Those that are due while their endpoint has no free slot. */
   readonly capped: number;
@@ -103,11 +112,17 @@ interface HealthFigures {
   readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
   /** Active endpoints that have failed for at least this many hours. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
-  /** Partners whose live endpoint has only failed for an hour while events of applications are being retried. */
+  /**
+   * Partners whose live endpoint has only failed for an hour while events of applications are being
+   * retried.
+   */
   readonly partnersFailing: number;
 }
 
-/** Each is a series of a metric. More than this at a time means that the fault is ours; the figures by reason show them. */
+/**
+ * Each is a series of a metric. More than this at a time means that the fault is ours; the figures by
+ * reason show them.
+ */
 const GIVEN_UP_SHOWN = 50;
 const SOON_DAYS = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
 const FAILING_HOURS = [0, ...WARN_AFTER_HOURS];
@@ -163,9 +178,15 @@ const WAITING = `
 export const waitingFigures = (reader: Reader) => oneRow<WaitingFigures>(reader, WAITING);
 
 interface DatabaseFigures {
-  /** Whole months after the present one that every table has partitions for; 12, or 11 shortly after a month has begun. */
+  /**
+   * Whole months after the present one that every table has partitions for; 12, or 11 shortly after a
+   * month has begun.
+   */
   readonly monthsAhead: number;
-  /** Milliseconds since the write-ahead log was last archived, while its last attempt has failed; else 0, as without an archive. */
+  /**
+   * Milliseconds since the write-ahead log was last archived, while its last attempt has failed; else
+   * 0, as without an archive.
+   */
   readonly archiveFailingMs: number;
 }
 

@@ -14,7 +14,10 @@ export class Refused extends Error {
   override readonly name = 'Refused';
 
   constructor(
-    /** `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the request is wrong. */
+    /**
+     * `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the
+     * request is wrong.
+     */
     readonly reason: 'not_found' | 'conflict' | 'invalid',
     message: string,
     readonly why?: RefusedWhy,

@@ -26,7 +26,7 @@ export interface AttemptRef {
   readonly attemptNumber: number;
 }
 
-/** What an attempt needs, or why there is none to make. */
+/** What an attempt needs, or the reason why there is none to make. */
 export type OpenedAttempt =
   | {
       readonly kind: 'open';
@@ -39,9 +39,9 @@ export type OpenedAttempt =
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
-  /** Its workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
+  /** The workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
-  /** Deliveries to the partner are paused: it is queued under its next generation, and claimed after the pause. */
+  /** Deliveries to the partner are paused. The notification is queued under its next generation. */
   | { readonly kind: 'paused' }
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   /** Another generation has taken over, or the row is gone. */
@@ -49,7 +49,7 @@ export type OpenedAttempt =
   | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
   | { readonly kind: 'other_endpoint' }
   | { readonly kind: 'monthly_limit' }
-  /** Its row contradicts its notification: it can never be sent. */
+  /** The row contradicts its notification, so that it can never be sent. */
   | { readonly kind: 'poison' };
 
 const OPEN = 'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened';
@@ -59,8 +59,10 @@ type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: st
 const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
 /**
- * Writes the row of an attempt before it is sent (open.sql). @param onlyEndpoint the endpoint that it must be for; null: whichever there is.
- * @param told whether the workflow knows the planned attempt and the pause; otherwise the answer is `wait` when there are such.
+ * Writes the row of an attempt before it is sent (open.sql).
+ * @param onlyEndpoint the endpoint that it must be for; null: any
+ * @param told whether the workflow knows the planned attempt and the pause; otherwise the answer is
+ * `wait` when there are such
  */
 export async function openAttempt(
   reader: Reader,
@@ -106,7 +108,7 @@ const FORGET = `
 export const forgetAttempt = (reader: Reader, { notificationId, attemptNumber }: AttemptRef) =>
   runPrepared(reader, FORGET, [notificationId, attemptNumber]);
 
-/** A result that contradicts the attempt's row, or has none: no attempt of ours had it. It changes nothing. */
+/** No attempt of ours had this result: it contradicts the attempt's row, or there is none. */
 export class ForeignResult extends Error {
   override readonly name = 'ForeignResult';
 }
@@ -144,22 +146,23 @@ async function record(
   const { recorded } = await oneRow<{ recorded: Recorded }>(reader, RECORD, parameters);
   if (recorded.foreign !== undefined)
     throw new ForeignResult(`attempt ${attempt?.number} of ${notificationId} ${recorded.foreign}`);
-  // A caller may wait for the first attempt of a test.
+  // A caller may be waiting for the first attempt of a test.
   if (recorded.test) hint(reader, testHasMoved(notificationId));
   if (recorded.later) hint(reader, SOMETHING_IS_DUE);
   return recorded;
 }
 
-/** The type of the event when its notification has ended undelivered, or is held; else null. */
+/** The type of the event if its notification has ended undelivered or is held; else null. */
 const undelivered = ({ ended, eventType }: { ended: string | null; eventType: string | null }) =>
   ended === null || ended === 'delivered' ? null : eventType;
 
 /**
- * Finishes an attempt's row, and its notification when that ends with it (record.sql). The same again changes nothing.
- * @param end null while further attempts follow; a 2xx always ends it.
- * @param retryInMs wait before the next attempt, in milliseconds; null when none follows.
- * @returns `event`: for operators, which has been written: the endpoint was disabled, has failed for long, or has recovered.
- *   `ended`: the type of the notification's event when that ended undelivered with this attempt.
+ * Finishes the row of an attempt, and its notification when that ends with it (record.sql). A second
+ * call with the same result changes nothing.
+ * @param end null while further attempts follow; a 2xx always ends it
+ * @param retryInMs wait before the next attempt, in milliseconds; null when none follows
+ * @returns `event`: the stored operator event, if any; `ended`: the type of the event if its
+ * notification ended undelivered
  * @throws ForeignResult
  */
 export async function recordAttempt(
@@ -182,8 +185,10 @@ export async function recordAttempt(
 }
 
 /**
- * Ends a notification for which no further attempt is made, or holds it. One that has ended already stays as it is. @param ref.generation of
- * the workflow that asks; nothing changes when another one has begun. @returns the type of its event; null when nothing changed.
+ * Ends a notification for which no further attempt is made, or holds it. One that has ended stays as it
+ * is.
+ * @param ref.generation of the workflow that asks; nothing changes when another one has begun
+ * @returns the type of its event; null when nothing changed
  */
 export const endNotification = async (reader: Reader, ref: NotificationRef, end: NotificationEnd) =>
   undelivered(await record(reader, ref, null, end, null));
@@ -193,9 +198,10 @@ type CancelAnswer =
   | { readonly kind: 'under_way'; readonly generation: number; readonly partnerId: string };
 
 /**
- * Cancels a notification without a workflow, under its lock: a workflow that starts all the same finds it ended. A test gives its unit of the
- * quota back. @param deadGeneration a generation whose workflow is known to be gone. @throws Refused when there is no such notification, or it
- * has ended.
+ * Cancels a notification without a workflow, under its lock. A workflow that starts all the same finds
+ * it ended.
+ * @param deadGeneration a generation whose workflow is known to be gone
+ * @throws Refused when there is no such notification, or it has ended
  */
 export async function cancelNotification(
   tx: DbOrTransaction,

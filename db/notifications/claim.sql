@@ -1,37 +1,41 @@
--- "May this go now?": two functions for the claim and for what operators are shown (operator.ts). The first is about the queue of a
--- partner and environment, which has one endpoint; the second about the order of an application's events.
+-- The claim, and what operators are shown (operator.ts), ask these functions whether a notification may
+-- go now. delivery_queue is about the queue of a partner and environment, which has one endpoint;
+-- earlier_events about the order of an application's events.
 
--- Whether deliveries to a partner are paused (`ops partners pause-deliveries`): then no attempt begins.
+-- Whether deliveries to a partner are paused (`ops partners pause-deliveries`), so that no attempt
+-- begins.
 CREATE OR REPLACE FUNCTION deliveries_paused_1(of_partner text, of_environment text) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT 0 < (
     SELECT count(*) FROM delivery_pauses p
     WHERE p.partner_id = of_partner AND p.environment = of_environment AND p.resumed_at IS NULL)
 $$;
 
--- Whether there is an endpoint to send to, how many of its slots are free, and whether tests have to wait.
+-- Returns whether there is an active endpoint, how many of its slots are free, and whether tests have
+-- to wait.
 CREATE OR REPLACE FUNCTION delivery_queue_1(of_partner text, of_environment text, slots integer, moment timestamptz)
 RETURNS TABLE (active boolean, free integer, tests_wait boolean) LANGUAGE sql STABLE AS $$
   SELECT
     0 < (
       SELECT count(*) FROM webhook_endpoints e
       WHERE e.partner_id = of_partner AND e.environment = of_environment AND e.state = 'active'),
-    -- A lease that has ended takes no slot: its dispatcher died.
+    -- A lease that has ended takes no slot, because its dispatcher died.
     slots - (SELECT count(*)::integer FROM (
       SELECT FROM deliveries d
       WHERE d.partner_id = of_partner AND d.environment = of_environment AND d.taken_at IS NOT NULL
         AND (d.state = 'started' OR d.due_at > moment)
       LIMIT slots) taken),
-    -- While four tests of an endpoint are under way or waiting for a retry, no other starts. Delivered ones end in milliseconds, and delay
-    -- none; failing ones stay for the 35 s of their ladder. So a partner that keeps sending tests to a failing endpoint costs a few
-    -- attempts a second at most.
+    -- While four tests of an endpoint are under way or wait for a retry, no other starts. Delivered
+    -- tests end in milliseconds. Failing ones stay for the 35 s of their ladder, so that a partner who
+    -- keeps sending tests to a failing endpoint causes only a few attempts a second.
     4 = (SELECT count(*) FROM (
       SELECT FROM deliveries d
       WHERE d.partner_id = of_partner AND d.environment = of_environment AND d.test AND d.state = 'started'
       LIMIT 4) tests)
 $$;
 
--- The earlier events under way that an event of the same application may not overtake. Not among them: events whose first attempt was long
--- enough ago, bulk recoveries, events that were delivered before, and held ones without an endpoint, as this one would then be held too.
+-- The earlier events under way that an event of the same application may not overtake. Left out are
+-- events whose first attempt was long enough ago, bulk recoveries, events that were delivered before,
+-- and held ones without an endpoint, as this one would then be held too.
 CREATE OR REPLACE FUNCTION earlier_events_1(
   of_application text, before_sequence integer, at_priority smallint, active boolean, order_wait interval, moment timestamptz
 ) RETURNS TABLE (notification_id text, sequence integer) LANGUAGE sql STABLE AS $$
@@ -42,18 +46,20 @@ CREATE OR REPLACE FUNCTION earlier_events_1(
     AND (d.first_attempt_at IS NULL OR d.first_attempt_at > moment - order_wait)
 $$;
 
--- The dispatcher's claim: takes up to "most" due notifications from the queues in turn, beginning after the given queue. A queue has at most
--- "slots" first attempts under way, over all workers. Priority 0 goes before 1.
+-- The claim of the dispatcher: takes up to "most" due notifications from the queues in turn, beginning
+-- after the given queue. A queue has at most "slots" first attempts under way, over all workers.
+-- Priority 0 goes before 1.
 --
--- The claims of one queue take turns by an advisory lock, because each has to count what the claims before it have taken; row locks do not
--- show that. Each statement of this function has its own snapshot, and the counting one is newer than the locks. A claim never waits: it
--- skips a queue that another claim has locked, and reports that ("contended"). So claims of different queues share commits.
+-- The claims of one queue take turns by an advisory lock, because each has to count what the claims
+-- before it have taken, which row locks do not show. Each statement of this function has its own
+-- snapshot, and the counting one is newer than the locks. A claim never waits: it skips a queue that
+-- another claim has locked, and reports that as "contended".
 CREATE OR REPLACE FUNCTION claim_notifications_1(
   most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
   OUT claimed json, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text
 ) LANGUAGE plpgsql
--- Follow the indexes row by row, because the statistics of a table that fills and empties mislead: without these settings the first claim
--- of a backlog of 100,000 reads all of it (0.2 to 0.4 s), with a plan made while the table was empty.
+-- These settings make plans follow the indexes, because the statistics of a table that fills and
+-- empties mislead. Without them the first claim of a backlog of 100,000 reads all of it (0.2 to 0.4 s).
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
@@ -65,7 +71,8 @@ DECLARE
   taken text[] := '{}';
   more text[];
 BEGIN
-  -- A claim that a crash of Postgres undoes is made again, and its workflow is not started twice: the flush needs no wait.
+  -- A claim that a crash of Postgres undoes is made again, and no workflow is started twice, so the
+  -- commit need not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   claimed := '[]';
   waiting := false;
@@ -73,7 +80,8 @@ BEGIN
   last_partner := after_partner;
   last_environment := after_environment;
 
-  -- The queues with due rows, in turn: from one to the next by the index, so that a backlog costs one row.
+  -- The queues with due rows, in turn. The index leads from one to the next, so that a backlog costs
+  -- one row.
   FOR queue IN
     WITH RECURSIVE walk AS (
       SELECT after_partner AS partner_id, after_environment AS environment, NULL::smallint AS priority, NULL::timestamptz AS due_at,
@@ -92,7 +100,7 @@ BEGIN
       WHERE NOT next.wrapped OR (next.partner_id, next.environment) <= (after_partner, after_environment))
     SELECT w.partner_id, w.environment, bulk.due AS bulk
     FROM walk w CROSS JOIN LATERAL (
-      -- Not EXISTS, here and below: the planner may turn that into a hash of all due rows.
+      -- This is no EXISTS, which the planner may turn into a hash of all due rows.
       SELECT CASE w.priority WHEN 0 THEN 0 < (SELECT count(*) FROM (
         SELECT FROM deliveries d
         WHERE d.state = 'queued' AND d.partner_id = w.partner_id AND d.environment = w.environment
@@ -103,7 +111,7 @@ BEGIN
   LOOP
     last_partner := queue.partner_id;
     last_environment := queue.environment;
-    -- Nothing waits for a claim here: the end of the pause sends a hint.
+    -- The end of the pause sends a hint, so nothing waits for a claim here.
     CONTINUE WHEN deliveries_paused_1(queue.partner_id, queue.environment);
     IF (SELECT q.free <= 0 FROM delivery_queue_1(queue.partner_id, queue.environment, slots, moment) q) THEN
       waiting := true;
@@ -124,7 +132,7 @@ BEGIN
     RETURN;
   END IF;
 
-  -- Counts the slots again: the snapshot of the walk may be older than the last claim before the lock.
+  -- This counts the slots again, because the snapshot of the walk may be older than the last claim.
   FOR urgency IN 0..1 LOOP
     EXIT WHEN urgency = 1 AND NOT bulk;
     SELECT array_agg(ready.notification_id) INTO more
@@ -165,7 +173,7 @@ BEGIN
     SELECT FROM unnest(partners, environments) AS l (partner_id, environment)
     CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q
     CROSS JOIN (VALUES (0), (1)) AS u (urgency)
-    -- Paced tests, a hundred at most, are left to the next sweep: they do not justify a claim after every attempt.
+    -- Tests that wait are left to the next sweep, as they do not justify a claim after every attempt.
     CROSS JOIN LATERAL (
       SELECT FROM deliveries d
       WHERE d.state = 'queued' AND d.partner_id = l.partner_id AND d.environment = l.environment

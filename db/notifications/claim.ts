@@ -7,17 +7,20 @@ export interface ClaimedNotification extends NotificationRef, Tenant {
   readonly eventType: string;
   readonly applicationId: string | null;
   readonly requestId: string | null;
-  /** W3C `traceparent` of the request that caused it, where traces were on. */
+  /** W3C `traceparent` of the request that caused it, where traces were made. */
   readonly traceParent: string | null;
   readonly ageMs: number;
 }
 
-/** The queue that a claim served last: the next claim begins behind it. Null before the first claim. */
+/** The queue that a claim served last. The next claim begins after it. */
 export type Turn = Tenant | null;
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
-  /** Due notifications were left: their endpoint has no slot, an earlier event is under way, or there were more than `limit`. Paced tests do not count. */
+  /**
+   * Due notifications were left, because their endpoint has no slot, an earlier event is under way, or
+   * there were more than `limit`. Tests that are slowed down do not count.
+   */
   readonly waiting: boolean;
   readonly contended: boolean;
   readonly turn: Turn;
@@ -26,7 +29,7 @@ export interface Claim {
 export interface ClaimOptions {
   readonly limit: number;
   readonly slots: number;
-  /** Claimed notifications are due again after this, in case their process dies. Starting a workflow twice is harmless. */
+  /** Claimed notifications are due again after this, in case their process dies. */
   readonly leaseMs: number;
   readonly turn: Turn;
 }
@@ -36,7 +39,7 @@ const CLAIM = `
   from claim_notifications_1($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
-/** Claims what is due (claim.sql): endpoints in turn, live first, events in order. Claims of an endpoint take turns, within its slots. */
+/** Claims due notifications (claim.sql): endpoints in turn, live ones first, events in order. */
 export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: ClaimOptions) {
   type Row = Omit<Claim, 'turn'> & {
     readonly partner: string;
@@ -53,7 +56,7 @@ const MARK_STARTED = `
   from unnest($1::text[], $2::text[]) as s (notification_id, generation)
   where d.notification_id = s.notification_id and d.generation::text = s.generation and ${fromText('start')}`;
 
-/** Records that their workflows exist, unless the first attempt or a later event has recorded it. */
+/** Records that workflows exist, unless their first attempt has recorded it. */
 export async function markStarted(reader: Reader, started: readonly NotificationRef[]): Promise<void> {
   if (started.length === 0) return;
   const ids = started.map(({ notificationId }) => notificationId);
@@ -66,7 +69,10 @@ const GIVE_BACK = `
   where d.notification_id = any($1::text[]) and ${fromText('give_back')}
   returning d.notification_id as id, d.test`;
 
-/** Gives back notifications that could not be started: they are due again after a pause. Callers that wait for a test get a hint. */
+/**
+ * Gives back notifications that could not be started, to be due again after a pause. Callers that wait
+ * for a test get a hint.
+ */
 export async function giveBack(reader: Reader, claimed: readonly NotificationRef[], pauseMs: number) {
   if (claimed.length === 0) return;
   const ids = claimed.map(({ notificationId }) => notificationId);
@@ -83,7 +89,7 @@ const CLAIM_UNCHECKED = `
   from old where d.notification_id = old.notification_id
   returning d.notification_id as "notificationId", d.generation`;
 
-/** Claims started notifications whose workflow has not been looked for lately. Reads the rows of deliveries. */
+/** Claims started notifications whose workflow has not been looked for lately. */
 export const claimUnchecked = (
   reader: Reader,
   { limit, olderThanMs }: { limit: number; olderThanMs: number },
@@ -95,8 +101,9 @@ const RESTART = `
   returning 1`;
 
 /**
- * Makes a started notification queued again, under the next generation: its workflow is gone, or ended without recording an outcome. Its step
- * of the ladder, its next attempt and its pause stay. @returns false when it is no longer started, or of another generation.
+ * Queues a started notification again, under its next generation, when its workflow is gone. Its step
+ * of the ladder, its next attempt and its pause stay.
+ * @returns false when it is no longer started, or of another generation
  */
 export const restartNotification = async (reader: Reader, { notificationId, generation }: NotificationRef) =>
   (await runPrepared(reader, RESTART, [notificationId, generation])).length > 0;

@@ -23,9 +23,9 @@ const STORE_STATUS = `
   from born returning state`;
 
 /**
- * Stores the notification of the state that an application has just reached, in the transaction of that change: its row is locked, and
- * its `sequence` is that of this notification. One statement, to keep that lock short. The notification is `queued`, and its hint is
- * sent after the commit, or `held` while its partner has no active endpoint; a keeper corrects it when an endpoint changes meanwhile.
+ * Stores the notification of the state that an application has just reached, in the transaction of that
+ * change. The row of the application is locked, so one statement keeps the lock short. The notification
+ * is `queued`, with a hint after the commit, or `held` without an active endpoint.
  */
 export async function insertStatusNotification(
   tx: DbOrTransaction,
@@ -71,9 +71,10 @@ const STORE_TEST = `
   from ${TENANT}`;
 
 /**
- * Stores a test notification with its unit of the month's quota in one statement, and then wakes the dispatcher. The calls of a partner
- * lock its count in turn, and one statement keeps that lock short.
- * @throws Refused without an active endpoint, TestLimitReached when no unit is left; then nothing is stored.
+ * Stores a test notification with its unit of the quota, and wakes the dispatcher. The calls of a
+ * partner lock its count in turn; one statement keeps that lock short.
+ * @throws Refused without an active endpoint, TestLimitReached when no unit is left; then nothing is
+ * stored
  */
 export async function insertTestNotification(reader: Reader, wanted: NewTestNotification): Promise<void> {
   const { notificationId, eventId, eventType, partnerId, environment, body, requestId } = wanted;
@@ -92,7 +93,7 @@ export async function insertTestNotification(reader: Reader, wanted: NewTestNoti
       continue;
     }
     const use = await monthUse(reader, wanted);
-    // Otherwise a test has failed meanwhile, or the month has ended: a unit is free now.
+    // Otherwise a unit is free again: a test has failed meanwhile, or the month has ended.
     if (use.delivered + use.reserved >= TEST_LIMIT_PER_MONTH) throw new TestLimitReached(wanted, use);
   }
 }

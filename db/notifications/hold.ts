@@ -26,7 +26,7 @@ const queuesOf = (state: 'queued' | 'held', endpoint: string) => `
 const TO_HOLD = queuesOf('queued', `not ${hasActiveEndpoint('q')}`);
 const TO_RELEASE = queuesOf('held', hasActiveEndpoint('q'));
 
-/** Queues with queued notifications and no active endpoint. Like all of this file, it reads the rows of deliveries. */
+/** Queues with queued notifications and no active endpoint. */
 export const queuesToHold = (reader: Reader) => runPrepared<Tenant>(reader, TO_HOLD);
 
 /** Queues with held notifications and an active endpoint. */
@@ -45,15 +45,12 @@ const HOLD = `
   returning 1`;
 
 /**
- * Holds queued notifications of a queue without an active endpoint, so that no workflow is started for them. A workflow that is being
- * started all the same ends at its first step. Tests are not held: they fail.
- * @returns how many; fewer than `limit` when there are no more, or others have them locked.
+ * Holds queued notifications of a queue without an active endpoint, so that no workflow is started for
+ * them. A workflow that is being started all the same ends at its first step. Tests fail instead.
+ * @returns how many; fewer than `limit` when there are no more, or others have them locked
  */
-export const holdQueued = async (
-  reader: Reader,
-  { partnerId, environment }: Tenant,
-  { limit }: { limit: number },
-) => (await runPrepared(reader, HOLD, [partnerId, environment, limit])).length;
+export const holdQueued = async (reader: Reader, of: Tenant, { limit }: { limit: number }) =>
+  (await runPrepared(reader, HOLD, [of.partnerId, of.environment, limit])).length;
 
 const LOCK_ENDPOINT = `
   select 1 from webhook_endpoints where partner_id = $1 and environment = $2 and state = 'active' for no key update`;
@@ -65,7 +62,7 @@ const RELEASE = `
   released as (
     select notification_id, row_number() over (order by notification_id) as position, service_now() as at from oldest)
   ${updateText('release', {
-    // In the order of their ids: a microsecond apart.
+    // They are due a microsecond apart, in the order of their ids.
     due_at: `(select min(at) from released) + make_interval(secs => (released.position * 0.000001)::float8)`,
     priority: 'd.priority',
   })}
@@ -73,18 +70,15 @@ const RELEASE = `
   returning 1`;
 
 /**
- * Makes the oldest held notifications of a queue queued again, each under its next generation, due in their order. The endpoint's row
- * is locked meanwhile: keepers take turns, and an operator who disables or replaces the endpoint waits for the end of a batch.
- * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more.
+ * Queues the oldest held notifications of a queue again, each under its next generation, due in their
+ * order. The row of the endpoint is locked meanwhile, so that keepers take turns and a command that
+ * disables the endpoint waits for the end of a batch.
+ * @returns how many; fewer than `limit` when there are no more, or the endpoint is not active any more
  */
-export async function releaseHeld(
-  db: Db,
-  { partnerId, environment }: Tenant,
-  { limit }: { limit: number },
-): Promise<number> {
+export async function releaseHeld(db: Db, of: Tenant, { limit }: { limit: number }): Promise<number> {
   return db.transaction(async (tx) => {
-    if ((await runPrepared(tx, LOCK_ENDPOINT, [partnerId, environment])).length === 0) return 0;
-    const rows = await runPrepared(tx, RELEASE, [partnerId, environment, limit]);
+    if ((await runPrepared(tx, LOCK_ENDPOINT, [of.partnerId, of.environment])).length === 0) return 0;
+    const rows = await runPrepared(tx, RELEASE, [of.partnerId, of.environment, limit]);
     if (rows.length > 0) hint(tx, SOMETHING_IS_DUE);
     return rows.length;
   });
@@ -97,9 +91,9 @@ const EXPIRED = `
   order by d.partner_id, d.environment, d.notification_id limit $1::int`;
 
 /**
- * Expires notifications that have been held for 30 days and still have no endpoint. They count as failed in this month; one that is
- * delivered later counts as delivered instead.
- * @returns the events for operators, which have been written, one for each queue.
+ * Expires notifications that have been held for 30 days and still have no endpoint. They count as
+ * failed in this month; one that is delivered later counts as delivered instead.
+ * @returns the stored operator events, one for each queue
  */
 export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
@@ -122,7 +116,7 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
   });
 }
 
-/** Any fixed number. It keeps two keepers from warning at the same moment. */
+/** Any fixed number. The lock keeps two keepers from warning at the same moment. */
 const WARNING_LOCK = `select pg_try_advisory_xact_lock(6720114::bigint) as mine`;
 const EXPIRING = `
   select d.partner_id as "partnerId", d.environment, count(*)::int as count,
@@ -136,22 +130,17 @@ const EXPIRING = `
   group by 1, 2 order by 1, 2`;
 
 /**
- * Warns of held notifications that expire within seven days, once a day for each queue that has some.
- * @returns the warnings, which have been written.
+ * Warns of held notifications that expire within seven days, once a day for each queue.
+ * @returns the stored operator events
  */
 export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {
   return db.transaction(async (tx) => {
     if (!(await oneRow<{ mine: boolean }>(tx, WARNING_LOCK)).mine) return [];
     type Due = Tenant & { readonly count: number; readonly from: string };
-    const events = (await runPrepared<Due>(tx, EXPIRING)).map(
-      ({ partnerId, environment, ...details }): OperatorEvent => ({
-        kind: 'notifications_expiring',
-        partnerId,
-        environment,
-        endpointId: null,
-        details,
-      }),
-    );
+    const due = await runPrepared<Due>(tx, EXPIRING);
+    const events = due.map(({ partnerId, environment, ...details }): OperatorEvent => {
+      return { kind: 'notifications_expiring', partnerId, environment, endpointId: null, details };
+    });
     await appendOperatorEvents(tx, events);
     return events;
   });
@@ -163,19 +152,26 @@ export interface DeliveryPause extends Tenant {
 }
 
 const OF_TENANT = `partner_id = $1 and environment = $2 and resumed_at is null`;
-// open.sql takes the same lock shared: an attempt that is being opened has its row before the pause begins.
+// open.sql takes the same lock shared, so that an attempt that is being opened has its row before the
+// pause.
 const LOCK = `select pg_advisory_xact_lock(hashtext('delivery_pauses'), hashtext($1::text || '/' || $2::text))`;
 const PAUSE = `
   insert into delivery_pauses (partner_id, environment, paused_by) values ($1, $2, $3) on conflict do nothing returning 1`;
 const RESUME = `update delivery_pauses set resumed_at = service_now(), resumed_by = $3 where ${OF_TENANT} returning 1`;
 
-/** Pauses deliveries to a partner: from the commit on no attempt begins. @returns false when they were paused already. */
+/**
+ * Pauses deliveries to a partner: no attempt begins after the commit.
+ * @returns false when they were paused already
+ */
 export async function pauseDeliveries(tx: DbOrTransaction, of: Tenant, actor: string): Promise<boolean> {
   await runPrepared(tx, LOCK, [of.partnerId, of.environment]);
   return (await runPrepared(tx, PAUSE, [of.partnerId, of.environment, actor])).length > 0;
 }
 
-/** Ends such a pause: dispatchers claim what is due. @returns false when there was none. */
+/**
+ * Ends such a pause, and wakes the dispatchers.
+ * @returns false when there was none
+ */
 export async function resumeDeliveries(tx: DbOrTransaction, of: Tenant, actor: string): Promise<boolean> {
   const resumed = await runPrepared(tx, RESUME, [of.partnerId, of.environment, actor]);
   if (resumed.length > 0) hint(tx, SOMETHING_IS_DUE);
@@ -186,7 +182,7 @@ const PAUSED = `
   select ${columns('p', 'partner_id, environment, paused_at, paused_by')} from delivery_pauses p
   where p.resumed_at is null and ($1::text is null or p.partner_id = $1) order by 1, 2`;
 
-/** The pauses that last, of one partner or of all. */
+/** The present pauses of one partner or of all. */
 export const listPauses = (reader: DbOrTransaction, partnerId: string | null = null) =>
   rowsOf<DeliveryPause>(reader, PAUSED, [partnerId]);
 
@@ -207,7 +203,10 @@ const COUNTS = `
           and d.state = 'started') as sending
     from deliveries d where d.partner_id = $1 and ($2::text is null or d.environment = $2) and d.state <> 'held') q`;
 
-/** Reads the rows of the partner's deliveries. @param of.environment null: both. */
+/**
+ * Counts the partner's deliveries under way.
+ * @param of.environment null: both
+ */
 export const countUnderWay = (
   reader: DbOrTransaction,
   of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },

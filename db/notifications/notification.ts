@@ -6,7 +6,7 @@ import {
   type NotificationState,
 } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
+import { columns, firstRow, type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
 
 export interface NotificationRef {
   readonly notificationId: string;
@@ -25,59 +25,51 @@ export interface Notification extends NotificationRef, Tenant {
   readonly hasBody: boolean;
 }
 
-export const NOTIFICATION = `
-  n.notification_id as "notificationId", n.generation, n.partner_id as "partnerId", n.environment, n.event_id as "eventId",
-  n.event_type as "eventType", n.application_id as "applicationId", n.sequence, n.state, n.end_reason as "endReason", n.attempts,
-  ${msText('n.delivered_at')} as "deliveredMs", n.body <> '' as "hasBody"`;
+const NAMES = `notification_id, generation, partner_id, environment, event_id, event_type, application_id, sequence, state, end_reason,
+  attempts`;
+export const NOTIFICATION = `${columns('n', NAMES)}, ${msText('n.delivered_at')} as "deliveredMs", n.body <> '' as "hasBody"`;
 
-// Everything that locks both locks the notification first, then its row in deliveries.
+// Whatever locks both rows locks the notification before its row in deliveries.
 const LOCK = `select 1 from notifications where notification_id = $1 and ($2::text is null or (partner_id, environment) = ($2, $3))
   for update`;
 const LOCK_DELIVERY = `select 1 from deliveries where notification_id = $1 for update`;
 const READ = `select ${NOTIFICATION} from notifications_now n where n.notification_id = $1`;
 
-/** Reads a notification and locks it until the transaction ends. @param owner others' are neither found nor waited for; absent: any. */
+/**
+ * Reads a notification and locks it until the transaction ends.
+ * @param owner notifications of others are neither found nor waited for; absent: any
+ */
 export async function lockNotification(tx: Reader, notificationId: string, owner?: Tenant) {
   const whose = [notificationId, owner?.partnerId ?? null, owner?.environment ?? null];
   if ((await runPrepared(tx, LOCK, whose)).length === 0) return null;
   await runPrepared(tx, LOCK_DELIVERY, [notificationId]);
-  const [row] = await runPrepared<Notification>(tx, READ, [notificationId]);
-  return row ?? null;
+  return firstRow<Notification>(tx, READ, [notificationId]);
 }
 
-export async function readTrace(reader: Reader, notificationId: string) {
-  const [row] = await runPrepared<{ requestId: string | null; traceParent: string | null }>(
-    reader,
-    `select request_id as "requestId", trace_parent as "traceParent" from notifications where notification_id = $1`,
-    [notificationId],
-  );
-  return row ?? null;
-}
+const TRACE = `select ${columns('n', 'request_id, trace_parent')} from notifications n where n.notification_id = $1`;
+
+export const readTrace = (reader: Reader, notificationId: string) =>
+  firstRow<Readonly<Record<'requestId' | 'traceParent', string | null>>>(reader, TRACE, [notificationId]);
 
 export interface NotificationProgress {
   readonly state: NotificationState;
   readonly endReason: string | null;
-  /** Deliveries to its partner are paused: no attempt begins. */
+  /** Deliveries to its partner are paused, so that no attempt begins. */
   readonly paused: boolean;
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
 }
 
 const PROGRESS = `
-  select n.state, n.end_reason as "endReason", deliveries_paused_1(n.partner_id, n.environment) as paused, a.http_status as "httpStatus", a.duration_ms as "durationMs"
+  select n.state, n.end_reason as "endReason", deliveries_paused_1(n.partner_id, n.environment) as paused,
+    case when a.duration_ms is not null
+      then json_build_object('httpStatus', a.http_status, 'durationMs', a.duration_ms) end as attempt
   from notifications_now n
   left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null
   where n.notification_id = $1
   order by a.attempt_number desc nulls last limit 1`;
 
 export async function readProgress(reader: Reader, notificationId: string) {
-  type Row = Omit<NotificationProgress, 'attempt'> & {
-    readonly httpStatus: number | null;
-    readonly durationMs: number | null;
-  };
-  const [row] = await runPrepared<Row>(reader, PROGRESS, [notificationId]);
-  if (row === undefined) return null;
-  const { httpStatus, durationMs, ...progress } = row;
-  return { ...progress, attempt: durationMs === null ? null : { httpStatus, durationMs } };
+  return firstRow<NotificationProgress>(reader, PROGRESS, [notificationId]);
 }
 
 type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
@@ -87,8 +79,9 @@ type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
   : Readonly<Record<string, never>>;
 
 /**
- * The text `update deliveries d set …` for an event of domain/notification-states.ts, constant, to be prepared. Only claim.sql, open.sql and
- * record.sql change rows without it. @param given expressions for the fields that the table leaves to the caller.
+ * The constant text `update deliveries d set …` for an event of domain/notification-states.ts. Only
+ * claim.sql, open.sql and record.sql change rows without it.
+ * @param given expressions for the fields that the table leaves to the caller
  */
 export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): string {
   const change: DeliveryChange = DELIVERY_CHANGES[event];
@@ -114,22 +107,16 @@ export const NOTIFICATIONS_CHANNEL = 'notifications';
 /** API processes listen here for the first attempts of tests that a caller waits for. */
 export const ATTEMPTS_CHANNEL = 'attempts';
 
-const toDispatchers = (payload: string): Hint => ({ channel: NOTIFICATIONS_CHANNEL, payload });
-const toCallers = (payload: string): Hint => ({ channel: ATTEMPTS_CHANNEL, payload });
-
-/** Something is due now; the claim finds what. Equal hints are sent once. */
-export const SOMETHING_IS_DUE = toDispatchers('due');
-
-export const recoveryIsWanted = (recoveryId: string) => toDispatchers(recoveryId);
-
-export const testHasMoved = (notificationId: string) => toCallers(notificationId);
-
-export const testIsDelayed = (notificationId: string) => toCallers(`${notificationId}:delayed`);
+/** Something is due now, and a claim will find it. Equal hints are sent once. */
+export const SOMETHING_IS_DUE: Hint = { channel: NOTIFICATIONS_CHANNEL, payload: 'due' };
+export const recoveryIsWanted = (id: string): Hint => ({ channel: NOTIFICATIONS_CHANNEL, payload: id });
+export const testHasMoved = (id: string): Hint => ({ channel: ATTEMPTS_CHANNEL, payload: id });
+export const testIsDelayed = (id: string): Hint => ({ channel: ATTEMPTS_CHANNEL, payload: `${id}:delayed` });
 
 const PREFIX = 'ntf_';
 
 /** When a notification was created, in Unix milliseconds, as its id says. */
 export const createdMs = (notificationId: string): number => decodeTime(notificationId.slice(PREFIX.length));
 
-/** The lowest id that a notification created at this moment (Unix milliseconds) or later can have. */
+/** The lowest id of notifications created at this moment (Unix milliseconds) or later. */
 export const lowestNotificationId = (ms: number): string => `${PREFIX}${encodeTime(ms)}${'0'.repeat(16)}`;

@@ -8,6 +8,7 @@ import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/no
 import type { Tenant } from '../../domain/tenant';
 import {
   columns,
+  firstRow,
   msText as ms,
   oneRow,
   rowsOf,
@@ -39,7 +40,10 @@ export interface StoredNotification extends NotificationSummary {
   readonly body: string;
 }
 
-/** With the outcome of its last finished attempt: `http_status 503`, `connect`, `unknown`; null when there is none. */
+/**
+ * `lastOutcome`: of its last finished attempt, such as `http_status 503`, `connect`, `unknown`; null
+ * without one.
+ */
 export type ListedNotification = NotificationSummary & { readonly lastOutcome: string | null };
 
 export type DeliveryAttempt = typeof deliveryAttempts.$inferSelect;
@@ -50,13 +54,9 @@ const SUMMARY = `${NOTIFICATION}, ${columns('n', `merchant_reference, request_id
   n.reserved_month::text as "reservedMonth"`;
 
 /** Reads one notification; null when there is none, or its month has been dropped. */
-export async function findNotification(
-  reader: Reader,
-  notificationId: string,
-): Promise<StoredNotification | null> {
+export function findNotification(reader: Reader, notificationId: string) {
   const text = `select ${SUMMARY}, n.body from notifications_now n where n.notification_id = $1`;
-  const [row] = await rowsOf<StoredNotification>(reader, text, [notificationId]);
-  return row ?? null;
+  return firstRow<StoredNotification>(reader, text, [notificationId]);
 }
 
 export interface NotificationFilter extends Within {
@@ -66,29 +66,26 @@ export interface NotificationFilter extends Within {
   /** Neither delivered nor cancelled. */
   readonly undelivered: boolean;
   readonly paused: boolean;
-  /** From the creation to the delivery, to another end, or until now. */
+  /** At least this time from the creation to the delivery, to another end, or until now. */
   readonly lateSeconds?: number | undefined;
   readonly applicationId?: string | undefined;
-  /** Of applications with this reference of the partner's. */
+  /** The partner's own reference. */
   readonly merchantReference?: string | undefined;
-  /** Only those older than this one: the next page. */
+  /** Only notifications older than this one. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
 
-/** Notifications are read back to front through their ids, so the span bounds the work. */
+/** Notifications are read back to front by their ids, so the span bounds the work. */
 export const LONGEST_SPAN_DAYS = 400;
 
 const ENVIRONMENTS: readonly Tenant['environment'][] = ['sandbox', 'live'];
 
-/** Notifications, newest first. The span bounds the rows that are read: ids sort by time, and their months are partitions. */
-export async function listNotifications(
-  reader: Reader,
-  filter: NotificationFilter,
-): Promise<ListedNotification[]> {
+/** Notifications, newest first. */
+export async function listNotifications(reader: Reader, filter: NotificationFilter) {
   const { oldest, newest, owner } = await rangeOf(reader, filter);
   const wanted = { ...filter, ...owner };
-  // The indexes of a partner's notifications begin with the environment: one list for each.
+  // The indexes of a partner's notifications begin with the environment, so each has a list of its own.
   const environments =
     wanted.partnerId === undefined || wanted.environment !== undefined ? [wanted.environment] : ENVIRONMENTS;
   const lists = [];
@@ -101,12 +98,7 @@ export async function listNotifications(
 
 const OF_REFERENCE = 'select application_id from credit_applications where merchant_reference';
 
-async function listOf(
-  reader: Reader,
-  filter: NotificationFilter,
-  oldest: string,
-  newest: string | null,
-): Promise<ListedNotification[]> {
+async function listOf(reader: Reader, filter: NotificationFilter, oldest: string, newest: string | null) {
   const { states, paused } = filter;
   const parameters: Parameter[] = [oldest, filter.limit];
   const given = (value: string | readonly string[] | undefined, condition: (nth: string) => string) =>
@@ -147,8 +139,8 @@ const RANGE = `
   from (select $3::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
 
 /**
- * The bounds of the ids that a list may contain, as values, so that the planner excludes older months; and the owner of the application, with
- * which the index of its notifications begins.
+ * Returns the bounds of the ids that a list may contain, as values, so that the planner excludes older
+ * months; and the owner of the application, with which the index of its notifications begins.
  */
 async function rangeOf(
   reader: Reader,
@@ -164,7 +156,7 @@ async function rangeOf(
   return { oldest, newest, owner: known ? (owner as Tenant) : {} };
 }
 
-/** Columns of an attempt `n`: an AttemptSummary. */
+/** Columns of an attempt `n`, for an AttemptSummary. */
 export const ATTEMPT = columns(
   'n',
   `notification_id, attempt_number, generation, endpoint_id, started_at, finished_at, outcome, failure, http_status,
@@ -176,7 +168,7 @@ const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.n
 export const listAttempts = (reader: Reader, notificationId: string) =>
   rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 
-/** Which deliveries an order to many is for: paused ones, or those that wait for their next attempt unpaused. */
+/** The deliveries that an order to many is for: paused ones, or those that wait for their next attempt. */
 type UnderWayKind = 'paused' | 'retrying';
 
 export type UnderWay = NotificationRef & Tenant;
@@ -188,19 +180,22 @@ const UNDER_WAY = `
     and case $3 when 'paused' then paused_at is not null else paused_at is null and next_attempt_at is not null end
   order by notification_id`;
 
-/** Deliveries of a partner with a workflow, oldest first. @param environment null: of both. */
+/**
+ * Deliveries of a partner with a workflow, oldest first.
+ * @param of.environment null: both
+ */
 export const listUnderWay = (
   reader: Reader,
   of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
   kind: UnderWayKind,
 ) => runPrepared<UnderWay>(reader, UNDER_WAY, [of.partnerId, of.environment, kind]);
 
-// The questions of the claim (claim.sql), and the attempt under way.
+// What the claim asks (claim.sql), and the attempt under way.
 const FACTS = `
   select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptMs",
     d.state = 'queued' and q.free <= 0 as "slotsFull", q.active as "endpointActive",
     d.state = 'queued' and q.tests_wait and d.test as "testsFull",
-    -- Starts fail: some were given back within the last seconds.
+    -- Starts fail when some were given back within the last seconds.
     d.state = 'queued' and exists (
       select from deliveries t
       where t.state = 'queued' and t.partner_id = d.partner_id and t.environment = d.environment and t.priority in (0, 1)
@@ -234,18 +229,10 @@ interface Facts {
   readonly partnerPaused: { readonly since: number; readonly by: string } | null;
 }
 
-const NOTHING = {
-  attemptMs: null,
-  slotsFull: false,
-  endpointActive: true,
-  testsFull: false,
-  startsFail: false,
-  earlier: null,
-  pausedBy: null,
-  partnerPaused: null,
-};
+const NO = { slotsFull: false, testsFull: false, startsFail: false, endpointActive: true } as const;
+const NOTHING = { ...NO, attemptMs: null, earlier: null, pausedBy: null, partnerPaused: null };
 
-/** Returns what each of these does now. For those that have ended or are held the row is enough. */
+/** Returns what each of these does now. Rows that have ended or are held say so themselves. */
 export async function whatTheyDo(
   reader: Reader,
   found: readonly NotificationSummary[],
@@ -254,19 +241,15 @@ export async function whatTheyDo(
   const rows = open.length === 0 ? [] : await runPrepared<Facts>(reader, FACTS, [open]);
   const known = new Map(rows.map((row) => [row.id, row]));
   return (one) => {
-    const {
-      nowMs,
-      attemptMs,
-      partnerPaused: paused,
-      ...facts
-    } = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
+    const read = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
+    const { nowMs, attemptMs, partnerPaused: paused, ...facts } = read;
     const attemptBeganAt = attemptMs === null ? null : new Date(attemptMs);
     const partnerPaused = paused && { ...paused, since: new Date(paused.since) };
     return deliveryNow({ ...one, ...facts, partnerPaused, attemptBeganAt, now: new Date(nowMs) });
   };
 }
 
-/** What many deliveries do now, in one row for each thing. */
+/** How many deliveries do one thing now. */
 export interface DoingCount extends Partial<Tenant> {
   readonly doing: DeliveryNow['doing'];
   /** Why they are held, else null. */
@@ -275,14 +258,14 @@ export interface DoingCount extends Partial<Tenant> {
   readonly partners: Set<string>;
   /** The one that was created first. */
   oldest: NotificationSummary;
-  /** The last answers of those that have been tried, with how many had each. */
+  /** The last answers, with the number of deliveries that got each. */
   readonly answers: Map<string, number>;
 }
 
-/** Rows that are read at a time; some tens of milliseconds. */
+/** Rows that are read at a time, which takes some tens of milliseconds. */
 const SUMMED_AT_A_TIME = 1_000;
 
-/** Counts deliveries under way by what they do now. Reads all of them: some seconds for a backlog of 100,000. */
+/** Counts deliveries under way by what they do now. It reads all of them: some seconds for 100,000. */
 export async function countWhatTheyDo(
   reader: Reader,
   of: Pick<NotificationFilter, 'partnerId' | 'environment'>,
@@ -296,11 +279,7 @@ export async function countWhatTheyDo(
   );
   const filter = { ...of, since, states: DELIVERY_STATES, undelivered: false, paused: false };
   for (let after: string | undefined; ;) {
-    const found = await listNotifications(reader, {
-      ...filter,
-      after,
-      limit: SUMMED_AT_A_TIME,
-    });
+    const found = await listNotifications(reader, { ...filter, after, limit: SUMMED_AT_A_TIME });
     const doing = await whatTheyDo(reader, found);
     for (const one of found) {
       const now = doing(one);
@@ -319,7 +298,7 @@ export async function countWhatTheyDo(
       counts.set(key, row);
       row.count += 1;
       row.partners.add(one.partnerId);
-      // Newest first: the last that is seen is the oldest.
+      // They come newest first, so the last one seen is the oldest.
       row.oldest = one;
       if (one.lastOutcome !== null)
         row.answers.set(one.lastOutcome, (row.answers.get(one.lastOutcome) ?? 0) + 1);

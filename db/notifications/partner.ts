@@ -1,6 +1,13 @@
 import type { NotificationStatus } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { msText as ms, oneRow, runPrepared, type Parameter, type Reader } from '../postgres/connect';
+import {
+  firstRow,
+  msText as ms,
+  oneRow,
+  runPrepared,
+  type Parameter,
+  type Reader,
+} from '../postgres/connect';
 import { deliveryStatus, endedStatus } from '../schema';
 import { createdMs, lowestNotificationId, type Notification } from './notification';
 
@@ -36,26 +43,27 @@ const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", 
 const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
   'failure', a.failure, 'durationMs', a.duration_ms`;
 
-/** Filters and their columns, each with an index (db/schema), the most selective first. */
+/** Filters and their columns, the most selective first. Each has an index (db/schema). */
 const FILTERS = [
   ['eventId', 'event_id'],
   ['applicationId', 'application_id'],
   ['merchantReference', 'merchant_reference'],
   ['status', 'status'],
   ['eventType', 'event_type'],
-  // No index: it always comes with an application, which has few notifications.
+  // It needs no index, as it always comes with an application, which has few notifications.
   ['sequence', 'sequence'],
 ] as const;
 
 type Column = (typeof FILTERS)[number][1];
 
 /**
- * With several filters the index of the first is scanned for the others, up to this many notifications: some milliseconds. The page may
- * then be short; the next one begins where the scan stopped.
+ * With several filters the index of the first is scanned for the others, up to this many notifications,
+ * which takes some milliseconds. The page may then be short, and the next one begins where the scan
+ * stopped.
  */
 export const MOST_SCANNED = 1_000;
 
-/** What two months are likely to have a page of. */
+/** Filters for which two months are likely to fill a page. */
 const FILLS_PAGES: ReadonlySet<Column | undefined> = new Set([undefined, 'status', 'event_type']);
 
 export interface PageWanted extends Tenant {
@@ -65,7 +73,7 @@ export interface PageWanted extends Tenant {
   readonly status?: NotificationStatus | undefined;
   readonly eventType?: string | undefined;
   readonly sequence?: number | undefined;
-  /** Ids from the first, inclusive, to the second, exclusive; the second is a whole id. */
+  /** Ids from the first, inclusive, to the second, exclusive. */
   readonly fromId: string;
   readonly beforeId: string;
   /** 1 to 100. */
@@ -74,18 +82,14 @@ export interface PageWanted extends Tenant {
 
 export interface Page {
   readonly notifications: readonly Listed[];
-  /** Where the next page begins: ids before this one. Null at the end. */
+  /** The next page has ids before this one. Null at the end. */
   readonly next: string | null;
 }
 
-type ListedRow = Omit<Listed, 'lastAttempt'> & {
-  readonly last: string | null;
-};
-
 /**
- * A page of a partner's notifications, newest first. A statement opens every month of its span, which costs more than the rows of a page.
- * So the span is first narrowed: to the months of what is under way, which `deliveries` knows, or to two months, which nearly always
- * fill the page.
+ * A page of a partner's notifications, newest first. A statement opens every month of its span, which
+ * costs more than the rows of a page. So the span is narrowed first: to the months of what is under
+ * way, which `deliveries` knows, or to two months, which nearly always fill the page.
  */
 export async function listForPartner(reader: Reader, wanted: PageWanted): Promise<Page> {
   const first = FILTERS.find(([name]) => wanted[name] !== undefined)?.[1];
@@ -114,7 +118,7 @@ async function listUnderWay(reader: Reader, wanted: PageWanted): Promise<Page> {
   );
   if (span.first === null) return { notifications: [], next: null };
   const page = await readPage(reader, { ...wanted, fromId: span.first, beforeId: `${span.last}~` });
-  // One that ended between the two statements does not end the list.
+  // A notification that ended between the two statements does not end the list.
   return { ...page, next: page.next ?? (span.count === most ? span.first : null) };
 }
 
@@ -122,11 +126,8 @@ async function listUnderWay(reader: Reader, wanted: PageWanted): Promise<Page> {
 async function readPage(reader: Reader, wanted: PageWanted): Promise<Page> {
   const { limit } = wanted;
   const { text, parameters, scan, filters } = pageQuery(wanted);
-  const rows = await runPrepared<ListedRow>(reader, text, [...parameters, limit + 1]);
-  const notifications = rows.slice(0, limit).map(({ last, ...row }) => ({
-    ...row,
-    lastAttempt: last === null ? null : (JSON.parse(last) as ListedAttempt),
-  }));
+  const rows = await runPrepared<Listed>(reader, text, [...parameters, limit + 1]);
+  const notifications = rows.slice(0, limit);
   if (rows.length > limit) return { notifications, next: notifications.at(-1)?.notificationId ?? null };
   if (filters < 2) return { notifications, next: null };
   // The notification at which the scan stopped; none when there were no more.
@@ -135,21 +136,22 @@ async function readPage(reader: Reader, wanted: PageWanted): Promise<Page> {
   return { notifications, next: row?.id ?? null };
 }
 
-/** The statement of a page; `limit` + 1 is its last parameter. Exported for tests of its plan. */
+/** The statement of a page, whose last parameter is `limit` + 1. Exported for tests of its plan. */
 export function pageQuery(wanted: PageWanted) {
   const { environment, partnerId, fromId, beforeId, status } = wanted;
   const filters = FILTERS.filter(([name]) => wanted[name] !== undefined);
   const parameters: Parameter[] = [environment, partnerId, fromId, beforeId];
   parameters.push(...filters.map(([name]) => wanted[name] ?? null));
   const [first, ...rest] = filters.map(([, column]) => column);
-  // The inner limit is a constant, so that the planner expects few rows; the scan stops at the outer one.
+  // The inner limit is a constant, so that the planner expects few rows. The scan stops at the outer
+  // one.
   const { scan, joined, order } = scanOf(first, status, rest.length === 0 ? 101 : MOST_SCANNED);
   const text = `
-    select ${LISTED}, a.last
+    select ${LISTED}, a."lastAttempt"
     from (${scan}) s ${joined}
     left join deliveries d on d.notification_id = s.notification_id
     left join lateral (
-      select json_build_object(${ATTEMPT_JSON})::text as last from delivery_attempts a
+      select json_build_object(${ATTEMPT_JSON}) as "lastAttempt" from delivery_attempts a
       where a.notification_id = s.notification_id and a.notification_id >= $3 and a.notification_id < $4 and a.finished_at is not null
       order by a.attempt_number desc limit 1) a on true
     where true ${rest.map((column, at) => `and ${column === 'status' ? `(${STATUS})` : `n.${column}`} = $${6 + at}`).join(' ')}
@@ -164,8 +166,9 @@ const SCANNED =
   'event_id, event_type, application_id, merchant_reference, sequence, attempts, end_state, end_reason, delivered_at';
 
 /**
- * A range of the index of a filter, in its order. The order names every column of the key, though all but the last have one value: no
- * other index has that order, so the planner takes this one. The bounds of the id exclude months; NULL is in no index of a filter.
+ * A range of the index of a filter, in its order. The order names every column of the key, though all
+ * but the last have one value: only this index has that order, so the planner takes it. The bounds of
+ * the id exclude months; NULL is in no index of a filter.
  */
 function scanOf(filter: Column | undefined, status: NotificationStatus | undefined, most: number) {
   const underWay = filter === 'status' && IN_DELIVERIES.includes(status);
@@ -198,7 +201,7 @@ interface LoggedAttempt extends ListedAttempt {
 }
 
 export interface PartnerNotification extends Listed {
-  /** As it is sent; empty once it has been removed. */
+  /** The body as it is sent; empty once it has been removed. */
   readonly body: string;
   readonly log: readonly LoggedAttempt[];
 }
@@ -207,19 +210,13 @@ const FIND = `
   select ${LISTED}, n.body,
     (select coalesce(json_agg(json_build_object(${ATTEMPT_JSON}, 'number', a.attempt_number,
         'finishedMs', ${ms('a.finished_at')}) order by a.attempt_number), '[]')
-      from delivery_attempts a where a.notification_id = $1)::text as log
+      from delivery_attempts a where a.notification_id = $1) as log
   from notifications n left join deliveries d on d.notification_id = $1
   where n.notification_id = $1 and n.partner_id = $2 and n.environment = $3`;
 
 /** Reads a notification of this partner and environment; null for all others. */
-export async function findForPartner(
-  reader: Reader,
-  notificationId: string,
-  { partnerId, environment }: Tenant,
-): Promise<PartnerNotification | null> {
-  type Row = Omit<PartnerNotification, 'lastAttempt' | 'log'> & { readonly log: string };
-  const [row] = await runPrepared<Row>(reader, FIND, [notificationId, partnerId, environment]);
-  if (row === undefined) return null;
-  const log = JSON.parse(row.log) as LoggedAttempt[];
-  return { ...row, log, lastAttempt: log.findLast(({ finishedMs }) => finishedMs !== null) ?? null };
+export async function findForPartner(reader: Reader, notificationId: string, of: Tenant) {
+  type Row = Omit<PartnerNotification, 'lastAttempt'>;
+  const row = await firstRow<Row>(reader, FIND, [notificationId, of.partnerId, of.environment]);
+  return row && { ...row, lastAttempt: row.log.findLast(({ finishedMs }) => finishedMs !== null) ?? null };
 }

@@ -14,12 +14,18 @@ const parametersOf = ({ partnerId, environment, eventType }: Counted) => [partne
 /** The current month's count. Parameters: partner, environment, event type. */
 export const THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
-/** One conditional UPDATE, so that concurrent callers never take more units than there are. A full month costs no wait for a lock. */
+/**
+ * One conditional UPDATE, so that concurrent callers never take more units than there are. With a full
+ * month it waits for no lock.
+ */
 export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
   where ${THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
 
-/** Takes a unit of this UTC month's quota. @returns the month's first day; null when delivered and reserved have reached the limit. */
+/**
+ * Takes a unit of this UTC month's quota.
+ * @returns the month's first day; null when delivered and reserved have reached the limit
+ */
 export async function reserveMonth(reader: Reader, counted: Counted): Promise<string | null> {
   await addMonth(reader, counted);
   const text = `${TAKE_UNIT} returning month::text as month`;
@@ -38,10 +44,10 @@ export async function addMonth(reader: Reader, counted: Counted): Promise<void> 
 
 interface MonthUse {
   readonly delivered: number;
-  /** Units of tests under way: each counts against the limit until its test has ended. */
+  /** Units of tests under way. Each counts against the limit until its test has ended. */
   readonly reserved: number;
   readonly monthEndsAt: Date;
-  /** Until then by the database's clock, rounded up; at least 1. */
+  /** Seconds until then by the database's clock, rounded up; at least 1. */
   readonly secondsToMonthEnd: number;
 }
 
@@ -71,10 +77,10 @@ export class TestLimitReached extends Refused {
   }
 }
 
-/** Counts of one UTC month: each notification counts once, in the month of the attempt that ended it. */
+/** Counts of one UTC month. Each notification counts once, in the month of the attempt that ended it. */
 export type MonthlyCount = Readonly<Omit<typeof monthlyCounts.$inferSelect, 'month'>>;
 
-/** A month by its first day, `2026-11-01`, of all partners and environments or of those named. */
+/** A month by its first day, `2026-11-01`, of all partners and environments or of those given. */
 export interface MonthOf {
   readonly month: string;
   readonly partnerId?: string | undefined;
@@ -100,7 +106,8 @@ export interface SelfService extends Tenant {
   readonly recovered: number;
 }
 
-// The change log has every resend with its key. Resends of a recovery have its id there, and are counted in its row.
+// The change log has every resend with its key. Resends of a recovery have its id there, and count in
+// its row.
 const SELF_SERVICE = `
   with span as (select $1::date::timestamp at time zone 'UTC' as first, ($1::date + interval '1 month') at time zone 'UTC' as last),
   resends as (

@@ -6,7 +6,7 @@ import { msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import { endedStatus } from '../schema';
 
-/** What a recovery is about. Moments in ISO 8601; `until` is exclusive. */
+/** What a recovery is about. Moments are in ISO 8601; `until` is exclusive. */
 export interface RecoverySpan {
   readonly partnerId: string;
   /** One environment only; null: both. */
@@ -20,7 +20,10 @@ export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number 
 
 const NOW = `select ${msText('service_now()')} as ms`;
 
-/** A span by the database's clock, never into the future, where it would grow. @throws Refused when it begins too long ago, or is empty. */
+/**
+ * Reads a span by the database's clock. It never reaches into the future, where it would grow.
+ * @throws Refused when it begins too long ago, or is empty
+ */
 export async function resolveSpan(
   reader: Reader,
   since: MomentOrAgo,
@@ -44,14 +47,17 @@ export interface RecoveryItem {
   readonly sequence: number;
 }
 
-/** Ids sort by time, so that the span bounds the rows that are read. Parameters: partner, environment, since, until. */
+/**
+ * Ids sort by time, so that the span bounds the rows that are read. Parameters: partner, environment,
+ * since, until.
+ */
 const IN_SPAN = `n.partner_id = $1 and ($2::text is null or n.environment = $2)
   and n.notification_id >= 'ntf_' || ulid_floor($3::text::timestamptz)
   and n.notification_id < 'ntf_' || ulid_floor($4::text::timestamptz) and n.delivered_at is null`;
 const spanOf = (span: RecoverySpan) => [span.partnerId, span.environment, span.since, span.until];
 
-// A recovery may send notifications that have ended undelivered, found by the index of that status, and those that are held. Tests have
-// a strict quota, and are sent again one by one.
+// A recovery may send notifications that ended undelivered, found by the index of that status, and held
+// ones. Tests have a strict quota, and are resent one by one.
 const recoverable = (columns: string) => `
   select ${columns} from notifications n
   where ${IN_SPAN} and n.environment in ('sandbox', 'live') and n.end_state is not null
@@ -72,7 +78,7 @@ const LIST = `
   where (application, sequence, "notificationId") > ($5, $6::int, $7) and ${hasActiveEndpoint('q')}
   order by application, sequence, "notificationId"`;
 
-/** What a recovery has to send, application by application and by sequence, so that no event overtakes an earlier one. */
+/** What a recovery has to send, by application and sequence, so that no event overtakes an earlier one. */
 export function listRecoverable(
   reader: Reader,
   { last, ...span }: RecoverySpan & { readonly last: RecoveryItem },
@@ -99,6 +105,6 @@ const COUNT_UNDELIVERED = `
       else 'send' end as plan, count(*)::int as count
   from notifications_now n where ${IN_SPAN} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 
-/** Counts the undelivered notifications of a span by what a recovery would do with them. Changes nothing. */
+/** Counts the undelivered notifications of a span by what a recovery would do with them. */
 export const countUndelivered = (reader: Reader, span: RecoverySpan) =>
   runPrepared<UndeliveredCount>(reader, COUNT_UNDELIVERED, spanOf(span));

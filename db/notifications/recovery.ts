@@ -4,6 +4,7 @@ import { pauseUntil } from '../../timing/timing';
 import { appendChange } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
 import {
+  firstRow,
   hint,
   msText,
   oneRow,
@@ -24,15 +25,15 @@ import {
 } from './recoverable';
 import { resendChange, resendNotification } from './resend';
 
-/** 36,000 an hour: a small part of what one worker delivers beside its live traffic. */
+/** 36,000 an hour, a small part of what one worker delivers. */
 export const RECOVERED_PER_SECOND = 10;
-/** Bulk recoveries are claimed after everything that is live. */
+/** Bulk recoveries are claimed after all live notifications. */
 const BULK_PRIORITY = 1;
-/** A worker writes to its recovery ten times a second: one that has not for this long is gone. */
+/** A worker writes to its recovery ten times a second. One that has not for this long is gone. */
 const LEASE_SECONDS = 30;
 const PROGRESS_EVERY_MS = 1_000;
 
-/** A bulk recovery: every notification of a span that a partner did not get, sent again (db/schema/deliveries.ts). */
+/** A bulk recovery resends every notification of a span that a partner did not get. */
 export interface Recovery extends RecoverySpan {
   readonly recoveryId: string;
   readonly keyId: string | null;
@@ -70,7 +71,7 @@ async function lockOwn(tx: DbOrTransaction, { recoveryId, runner }: RecoveryRunn
   throw new TakenOver(`Another process has resumed recovery ${recoveryId}: this one has stopped.`);
 }
 
-/** @param change of constant text; its first parameter is the recovery's id. */
+/** @param change a constant text, whose first parameter is the id of the recovery */
 function update(tx: DbOrTransaction, change: string, parameters: readonly Parameter[]): Promise<Recovery> {
   const text = `update recoveries r set ${change}, updated_at = service_now() where recovery_id = $1 returning ${RECOVERY}`;
   return oneRow<Recovery>(tx, text, parameters);
@@ -80,13 +81,8 @@ const OWN_UNDER_WAY = `
   select recovery_id as id from recoveries
   where partner_id = $1 and environment = $2 and state = 'running' and key_id is not null`;
 
-async function ownUnderWay(
-  tx: DbOrTransaction,
-  { partnerId, environment }: Pick<Recovery, 'partnerId' | 'environment'>,
-): Promise<string | null> {
-  const [row] = await runPrepared<{ id: string }>(tx, OWN_UNDER_WAY, [partnerId, environment]);
-  return row?.id ?? null;
-}
+const ownUnderWay = async (tx: DbOrTransaction, of: Pick<Recovery, 'partnerId' | 'environment'>) =>
+  (await firstRow<{ id: string }>(tx, OWN_UNDER_WAY, [of.partnerId, of.environment]))?.id;
 
 const INSERT = `
   insert into recoveries as r (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)
@@ -96,7 +92,7 @@ const INSERT = `
 
 type NewRecovery = RecoverySpan & Pick<Recovery, 'perSecond' | 'found'> & { readonly actor: string };
 
-/** @returns null when the partner has a recovery of its own under way. */
+/** @returns null when the partner has a recovery of its own under way */
 async function insertRecovery(tx: DbOrTransaction, wanted: NewRecovery & Pick<Recovery, 'keyId' | 'runner'>) {
   const { actor, partnerId, environment, since, until, keyId, perSecond, found, runner } = wanted;
   const recoveryId = `rcv_${ulid()}`;
@@ -124,7 +120,11 @@ interface WantedRecovery {
 
 const ENABLED = `select 1 from partners where partner_id = $1 and recovery = 'enabled'`;
 
-/** Stores a recovery for a worker, or counts. An index allows one at a time. @returns `recoveryId`: null for a dry run. @throws Refused */
+/**
+ * Stores a recovery for a worker, or only counts. An index allows a partner one at a time.
+ * @returns `recoveryId`: null for a dry run
+ * @throws Refused
+ */
 export async function recoverForPartner(db: Db, { owner, keyId, since, until, dryRun }: WantedRecovery) {
   return db.transaction(async (tx) => {
     if ((await runPrepared(tx, ENABLED, [owner.partnerId])).length === 0)
@@ -136,7 +136,7 @@ export async function recoverForPartner(db: Db, { owner, keyId, since, until, dr
     const wanted = { ...span, keyId, perSecond: RECOVERED_PER_SECOND, found: matched, actor: keyId };
     const begun = await insertRecovery(tx, { ...wanted, runner: '' });
     if (begun === null) {
-      const other = (await ownUnderWay(tx, owner)) ?? undefined;
+      const other = await ownUnderWay(tx, owner);
       throw new Refused('conflict', 'A recovery is under way.', 'recovery_under_way', other);
     }
     hint(tx, recoveryIsWanted(begun.recoveryId));
@@ -144,7 +144,10 @@ export async function recoverForPartner(db: Db, { owner, keyId, since, until, dr
   });
 }
 
-/** Resumes a recovery that was interrupted, or whose process died. @throws Refused when there is none, or it is done. */
+/**
+ * Resumes a recovery that was interrupted, or whose process died.
+ * @throws Refused when there is none, or it is done
+ */
 export async function resumeRecovery(
   db: Db,
   recoveryId: string,
@@ -153,8 +156,8 @@ export async function resumeRecovery(
   return db.transaction(async (tx) => {
     const [was] = await runPrepared<Recovery>(tx, LOCK, [recoveryId]);
     if (was === undefined) throw new Refused('not_found', `Recovery ${recoveryId} does not exist.`);
-    const other = was.keyId === null || was.state === 'running' ? null : await ownUnderWay(tx, was);
-    if (other !== null) throw new Refused('conflict', `Recovery ${other} of this partner is under way.`);
+    const other = was.keyId === null || was.state === 'running' ? undefined : await ownUnderWay(tx, was);
+    if (other !== undefined) throw new Refused('conflict', `Recovery ${other} of this partner is under way.`);
     if (was.state === 'done') throw new Refused('conflict', `Recovery ${recoveryId} is done.`);
     const change = `state = 'running', runner = $2, per_second = coalesce($3::int, per_second)`;
     const row = await update(tx, change, [recoveryId, ulid(), perSecond ?? null]);
@@ -177,21 +180,21 @@ const CLAIM = `
     order by recovery_id limit 1 for update skip locked)
   returning ${RECOVERY}`;
 
-/** Claims a partner's oldest free recovery; null: none. Recoveries of partners who may have none any more are stopped. */
+/**
+ * Claims the oldest free recovery of a partner; null: none. Those of partners who may have none any
+ * more are stopped.
+ */
 export async function claimRecovery(db: Db): Promise<Recovery | null> {
   return db.transaction(async (tx) => {
     await runPrepared(tx, STOP_DISABLED);
-    const [row] = await runPrepared<Recovery>(tx, CLAIM, [ulid()]);
-    return row ?? null;
+    return firstRow<Recovery>(tx, CLAIM, [ulid()]);
   });
 }
 
-export async function giveBackRecovery(
-  reader: Reader,
-  { recoveryId, runner }: Pick<Recovery, 'recoveryId' | 'runner'>,
-): Promise<void> {
-  const text = `update recoveries set runner = '' where recovery_id = $1 and runner = $2`;
-  await runPrepared(reader, text, [recoveryId, runner]);
+const GIVE_BACK = `update recoveries set runner = '' where recovery_id = $1 and runner = $2`;
+
+export async function giveBackRecovery(reader: Reader, of: Pick<Recovery, 'recoveryId' | 'runner'>) {
+  await runPrepared(reader, GIVE_BACK, [of.recoveryId, of.runner]);
 }
 
 interface RecoveryRun {
@@ -202,9 +205,10 @@ interface RecoveryRun {
 }
 
 /**
- * Sends what a recovery still has to send, one by one, at its rate. Its position is stored with each, so that it may die at any moment. The
- * caller records how it ended. @returns why it stopped before its end, a Refused when there is no active endpoint any more; null at its end.
- * @throws TakenOver when another process has resumed it.
+ * Sends what a recovery still has to send, one by one, at its rate. Its position is stored with each,
+ * so that it may die at any moment. The caller records how it ended.
+ * @returns why it stopped early, a Refused when there is no active endpoint any more; null at its end
+ * @throws TakenOver when another process has resumed it
  */
 export async function runRecovery(
   recovery: Recovery,
@@ -233,9 +237,10 @@ export async function runRecovery(
 }
 
 /**
- * Sends one notification again for a recovery, and stores the recovery's position in the same transaction, so that it is sent once even
- * after a crash. One that has been delivered, is under way or is gone by now is skipped.
- * @throws TakenOver; Refused when its endpoint is not active any more, and nothing has changed then.
+ * Resends one notification, and stores the position of the recovery in the same transaction, so that it
+ * is sent once even after a crash. One that has been delivered, is under way or is gone by now is
+ * skipped.
+ * @throws TakenOver; Refused when its endpoint is not active any more, and then nothing has changed
  */
 export async function recoverOne(
   db: Db,
@@ -261,7 +266,10 @@ export async function recoverOne(
   });
 }
 
-/** Records that it is done, or that it was interrupted and may be resumed. @throws TakenOver */
+/**
+ * Records that a recovery is done, or was interrupted and may be resumed.
+ * @throws TakenOver
+ */
 export async function endRecovery(db: Db, by: RecoveryRunner, state: 'interrupted' | 'done') {
   const { recoveryId, actor } = by;
   return db.transaction(async (tx) => {
@@ -291,7 +299,7 @@ export interface RecoveryProgress {
   readonly delivered: number;
   readonly underWay: number;
   readonly createdMs: number;
-  /** When it was stopped, or the last notification that it sent has ended. */
+  /** When it was stopped, or when the last notification that it sent has ended. */
   readonly lastMs: number;
 }
 
@@ -305,12 +313,6 @@ const PROGRESS = `
     from notifications where recovery_id = r.recovery_id) n
   where r.recovery_id = $1 and r.partner_id = $2 and r.environment = $3`;
 
-/** Reads the progress of a recovery of this partner and environment, an operator's too; null for all others. */
-export async function recoveryProgress(
-  reader: Reader,
-  recoveryId: string,
-  { partnerId, environment }: Tenant,
-): Promise<RecoveryProgress | null> {
-  const [row] = await runPrepared<RecoveryProgress>(reader, PROGRESS, [recoveryId, partnerId, environment]);
-  return row ?? null;
-}
+/** Reads the progress of a recovery of this partner and environment; null for all others. */
+export const recoveryProgress = (reader: Reader, recoveryId: string, of: Tenant) =>
+  firstRow<RecoveryProgress>(reader, PROGRESS, [recoveryId, of.partnerId, of.environment]);

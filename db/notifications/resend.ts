@@ -20,17 +20,17 @@ export const resendChange = ({ was, generation }: ResentNotification, actor: str
 });
 
 interface ResendOptions {
-  /** Refuse one that was delivered once, or cancelled. Default: false. */
+  /** Refuses a notification that was delivered once or cancelled. Default: false. */
   readonly undeliveredOnly?: boolean;
-  /** 0: with live notifications; 1: after all of those. Default: 0. */
+  /** 0: with live notifications; 1: after all of them. Default: 0. */
   readonly priority?: 0 | 1;
-  /** The recovery that sends it. Default: its earlier one stays, if any. */
+  /** The recovery that sends it. Default: an earlier one stays. */
   readonly recoveryId?: string;
-  /** The partner that asks: notifications of others do not exist for it, and tests are not sent again. */
+  /** The partner that asks. Notifications of others do not exist for it, and tests are not resent. */
   readonly owner?: Tenant;
 }
 
-// For one that has ended: its end is removed, and it gets a row in deliveries.
+// A notification that has ended loses its end, and gets a row in deliveries.
 const BEGIN = `
   with n as (
     update notifications
@@ -47,7 +47,11 @@ const RELEASE = `
   ${updateText('release', { due_at: 'service_now()', priority: '$2::smallint' })}
   where d.notification_id = $1 and ${fromText('release')} returning 1`;
 
-/** Sends an ended or held notification again, as the next generation, with the same id and body. A test takes a unit. @throws Refused */
+/**
+ * Resends an ended or held notification as the next generation, with the same id and body. A test takes
+ * a unit of the quota.
+ * @throws Refused
+ */
 export async function resendNotification(
   tx: DbOrTransaction,
   notificationId: string,
@@ -77,7 +81,10 @@ export async function resendNotification(
   return { was, generation: was.generation + 1 };
 }
 
-/** Reserves a unit for a test. One that was delivered counts already, and another delivery would not count. */
+/**
+ * Reserves a unit for a test. One that was delivered has been counted, and another delivery would not
+ * count.
+ */
 async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
   if (was.deliveredMs !== null)
     throw new Refused(
