@@ -6,15 +6,15 @@ import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
 import { oneRow, runPrepared, type Reader } from './postgres/connect';
 
-/** Shares of the monthly limit that metrics tell apart, in per cent. */
+/** Shares of the monthly limit that metrics show, in per cent. */
 export const LIMIT_SHARES = [50, 80, 100] as const;
 
-/** Notifications under way and the counts of the month, for all partners together. */
+/** Notifications under way and the counts of the month, of all partners. */
 interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
-  /** Milliseconds since the oldest pause began, of a delivery or of a partner; 0 when nothing is paused. */
+  /** Milliseconds since the oldest pause of a delivery or partner began; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
-  /** Partners whose deliveries are paused, each environment counted. */
+  /** Paused partners, each environment counted. */
   readonly queuesPaused: number;
   /**
    * Events of applications that have not been delivered a minute after they were created, whatever the
@@ -61,15 +61,15 @@ export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> 
   return { undelivered, oldestPausedMs, queuesPaused, late, month };
 }
 
-/** Notifications that wait for their workflow; ages in milliseconds, 0 when none waits. */
+/** Notifications that wait for their workflow. Ages are in milliseconds, 0 when none waits. */
 interface Backlog {
   readonly pending: number;
   /**
-   * Only of queues that are not paused and whose endpoint has a free slot: one slow endpoint does not
-   * hide that nothing is started.
+   * Only of queues that are not paused and whose endpoint has a free slot, so that one slow endpoint
+   * does not hide a general fault.
    */
   readonly oldestMs: number;
-  /** Those that are due while their endpoint has no free slot. */
+  /** Due notifications whose endpoint has no free slot. */
   readonly capped: number;
   readonly oldestCappedMs: number;
 }
@@ -82,7 +82,7 @@ const BACKLOG = `
   of_queue as (
     select q.*, q.due > 0 and (
         select free <= 0 from delivery_queue_1(q.partner_id, q.environment, ${SENDS_PER_ENDPOINT}, service_now())) as capped,
-      -- Started rows only: one that is claimed and not started may be waiting for Temporal.
+      -- Started rows only, because one that is only claimed may be waiting for Temporal.
       ${SENDS_PER_ENDPOINT} = (select count(*) from (
         select from deliveries d
         where d.partner_id = q.partner_id and d.environment = q.environment and d.taken_at is not null and d.state = 'started'
@@ -94,7 +94,7 @@ const BACKLOG = `
     coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
   from of_queue`;
 
-/** Reads all rows of `deliveries` and nothing else: the id of a notification says when it was created. */
+/** Reads all rows of `deliveries` and nothing else, as the id of a notification contains its creation. */
 export async function backlog(reader: Reader): Promise<Backlog> {
   type Row = Omit<Backlog, 'oldestMs'> & { readonly oldest: string | null; readonly now: number };
   const { oldest, now, ...figures } = await oneRow<Row>(reader, BACKLOG);
@@ -108,21 +108,15 @@ interface HealthFigures {
   /** Those that expire within seven days. */
   readonly expiring: number;
   readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
-  /** Those that the service itself disabled, the latest `GIVEN_UP_SHOWN` at most. */
+  /** Those that the service itself disabled, at most the latest `GIVEN_UP_SHOWN`. */
   readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
   /** Active endpoints that have failed for at least this many hours. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
-  /**
-   * Partners whose live endpoint has only failed for an hour while events of applications are being
-   * retried.
-   */
+  /** Partners whose live endpoint has only failed for an hour while events of applications are retried. */
   readonly partnersFailing: number;
 }
 
-/**
- * Each is a series of a metric. More than this at a time means that the fault is ours; the figures by
- * reason show them.
- */
+/** Each is a series of a metric. More at a time means that the fault is ours. */
 const GIVEN_UP_SHOWN = 50;
 const SOON_DAYS = HELD_FOR_DAYS - EXPIRY_WARNING_DAYS;
 const FAILING_HOURS = [0, ...WARN_AFTER_HOURS];
@@ -161,12 +155,12 @@ export async function healthFigures(reader: Reader): Promise<HealthFigures> {
   return { ...figures, failing: FAILING_HOURS.map((hours, at) => ({ hours, count: counts[at] ?? 0 })) };
 }
 
-/** Lenders' events that wait for the steps before them. */
+/** Lender events that wait for the steps before them. */
 interface WaitingFigures {
   readonly waiting: number;
   /** Seconds since the oldest of them was received; 0 when none waits. */
   readonly oldestSeconds: number;
-  /** Seconds for which a worker has left an event whose wait is over; 0 when there is none. */
+  /** Seconds since the first wait was over that no worker has ended; 0 when there is none. */
   readonly overdueSeconds: number;
 }
 
@@ -178,15 +172,9 @@ const WAITING = `
 export const waitingFigures = (reader: Reader) => oneRow<WaitingFigures>(reader, WAITING);
 
 interface DatabaseFigures {
-  /**
-   * Whole months after the present one that every table has partitions for; 12, or 11 shortly after a
-   * month has begun.
-   */
+  /** Whole months ahead that every table has partitions for: 12, or 11 shortly after a month has begun. */
   readonly monthsAhead: number;
-  /**
-   * Milliseconds since the write-ahead log was last archived, while its last attempt has failed; else
-   * 0, as without an archive.
-   */
+  /** Milliseconds since the write-ahead log was last archived while archiving fails; else 0. */
   readonly archiveFailingMs: number;
 }
 

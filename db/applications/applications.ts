@@ -3,18 +3,15 @@ import type { ApplicationState } from '../../domain/application-states';
 import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { inScope, type KeyBinding } from '../keys';
-import { columns, msText, rowsOf, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { columns, firstRow, msText, rowsOf, runPrepared } from '../postgres/connect';
+import type { DbOrTransaction, Reader } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
 import { given, idWithin, type Within } from '../schema/columns';
 
 export type Application = typeof creditApplications.$inferSelect;
 export type LenderEvent = typeof lenderEvents.$inferSelect;
 
-export interface ApplicationStory {
-  readonly application: Application;
-  readonly events: readonly LenderEvent[];
-  readonly notifications: readonly StatusNotification[];
-}
+export type ApplicationStory = NonNullable<Awaited<ReturnType<typeof findApplication>>>;
 
 interface StatusNotification {
   readonly notificationId: string;
@@ -38,7 +35,10 @@ export async function applicationExists(db: DbOrTransaction, applicationId: stri
   return (await runPrepared(db, text, [applicationId])).length > 0;
 }
 
-/** An application with its history (but notifications of dropped months); null outside the scope. @param scope of the asking service key */
+/**
+ * An application with its history, without notifications of dropped months; null outside the scope.
+ * @param scope of the service key that asks
+ */
 export async function findApplication(db: DbOrTransaction, applicationId: string, scope: KeyBinding | 'all') {
   const visible = scope === 'all' ? undefined : inScope(scope);
   const [application] = await db
@@ -108,24 +108,15 @@ interface PartnerEvent {
   readonly occurredMs: number;
 }
 
-export interface PartnerApplication extends Pick<
-  Application,
-  | 'applicationId'
-  | 'quoteId'
-  | 'merchantReference'
-  | 'merchantId'
-  | 'lender'
-  | 'lenderReference'
-  | 'state'
-  | 'creditProduct'
-> {
+type Shown = 'quoteId' | 'merchantReference' | 'merchantId' | 'lender' | 'lenderReference' | 'creditProduct';
+export interface PartnerApplication extends Pick<Application, 'applicationId' | 'state' | Shown> {
   readonly createdMs: number;
   readonly updatedMs: number;
-  /** In their order. Those whose month has been dropped are missing. */
+  /** In order. Those whose month has been dropped are missing. */
   readonly events: readonly PartnerEvent[];
 }
 
-// One statement, so that state and events are of one moment. The opening has no event of the lender's.
+// One statement, so that state and events are of one moment. The opening has no lender event.
 const FIND_FOR_PARTNER = `
   select ${columns('p', 'application_id, quote_id, merchant_reference, merchant_id, lender, lender_reference, state, credit_product')},
     ${msText('p.created_at')} as "createdMs", ${msText('p.updated_at')} as "updatedMs",
@@ -134,18 +125,10 @@ const FIND_FOR_PARTNER = `
         order by n.sequence), '[]')
       from notifications n
       left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence
-      where n.application_id = p.application_id and n.partner_id = p.partner_id and n.environment = p.environment)::text as events
+      where n.application_id = p.application_id and n.partner_id = p.partner_id and n.environment = p.environment) as events
   from credit_applications p
   where p.application_id = $1 and p.partner_id = $2 and p.environment = $3`;
 
 /** Reads an application of this partner and environment with its events; null for all others. */
-export async function findApplicationForPartner(
-  reader: Reader,
-  applicationId: string,
-  { partnerId, environment }: Tenant,
-): Promise<PartnerApplication | null> {
-  type Row = Omit<PartnerApplication, 'events'> & { readonly events: string };
-  const parameters = [applicationId, partnerId, environment];
-  const [row] = await runPrepared<Row>(reader, FIND_FOR_PARTNER, parameters);
-  return row === undefined ? null : { ...row, events: JSON.parse(row.events) as PartnerEvent[] };
-}
+export const findApplicationForPartner = (reader: Reader, applicationId: string, of: Tenant) =>
+  firstRow<PartnerApplication>(reader, FIND_FOR_PARTNER, [applicationId, of.partnerId, of.environment]);

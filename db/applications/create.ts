@@ -22,7 +22,7 @@ export interface NewApplication
   extends
     ApplicationTerms,
     Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'merchantReference' | 'requestId'> {
-  /** Who asks: other lenders, their products, and quotes of the other environment do not exist for it. */
+  /** Who asks. Other lenders, their products, and quotes of the other environment do not exist for it. */
   readonly service: ServiceCaller;
   readonly traceParent?: string | null;
 }
@@ -30,14 +30,20 @@ export interface NewApplication
 export type CreateApplicationAnswer =
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
   | { readonly kind: 'exists'; readonly application: Application }
-  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  /**
+   * There is none for this key. `ofOthers`, for the log only: it belongs to another lender or
+   * environment.
+   */
   | {
       readonly kind: 'lender_not_found' | 'quote_not_found' | 'product_not_quoted';
       readonly ofOthers: boolean;
     }
   | { readonly kind: 'reference_format' | Exclude<OfferRefusal, 'product_not_quoted'> };
 
-/** Opens an application with its first notification. Terms must have been quoted; the same reference and content is the same application. */
+/**
+ * Opens an application with its first notification. Its terms must have been quoted. The same reference
+ * with the same content is the same application.
+ */
 export async function createApplication(
   db: Db,
   wanted: NewApplication,
@@ -45,7 +51,8 @@ export async function createApplication(
 ): Promise<CreateApplicationAnswer> {
   const { service } = wanted;
   if (wanted.lender !== service.lender) return { kind: 'lender_not_found', ofOthers: true };
-  // Before the other checks: an application that is open stays so, though formats change and quotes are dropped.
+  // This comes before the other checks, because an open application stays open though formats change
+  // and quotes are dropped.
   const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
   if (known !== null) return again(known, wanted);
   const lender = await findLender(db, wanted.lender);
@@ -63,7 +70,7 @@ export async function createApplication(
     const opened = { ...wanted, serviceKeyId: service.keyId, simulated: null };
     const application = await openApplication(tx, opened, quote, { ...wanted, write });
     if (application === null) {
-      // Opened from another quote before, or by another call at this moment.
+      // It was opened from another quote before, or by another call at this moment.
       const other = await findBy(tx, wanted);
       if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
       return again(other, wanted);
@@ -85,7 +92,10 @@ function again(application: Application, wanted: NewApplication): CreateApplicat
 type Opened = ApplicationTerms &
   Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'requestId' | 'serviceKeyId' | 'simulated'>;
 
-/** Inserts an application and its notification. @returns null when its reference or its number among the simulated ones is taken */
+/**
+ * Inserts an application and its notification.
+ * @returns null when its reference, or its number among the simulated ones, is taken
+ */
 export async function openApplication(
   tx: DbOrTransaction,
   opened: Opened,
@@ -118,7 +128,10 @@ async function findBy(db: DbOrTransaction, { service, lenderReference }: NewAppl
   return row ?? null;
 }
 
-/** What a quote offered. Only its answer contains a raised deposit, which lowers the loan: the price stays. */
+/**
+ * What a quote offered. Only its answer contains a raised deposit, which lowers the loan, as the price
+ * stays.
+ */
 function offersOf({ fitted, merchantReference, response, loanPence, depositPence: asked }: StoredQuote) {
   const { data } = response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
@@ -127,13 +140,13 @@ function offersOf({ fitted, merchantReference, response, loanPence, depositPence
   return { merchantReference, fitted, summary };
 }
 
-/** More applications than a shopper, who may try a few lenders, opens from one quote. */
+/** A shopper may try a few lenders, and opens fewer applications than this from one quote. */
 const USUAL_APPLICATIONS_OF_QUOTE = 20;
 
 /**
- * Counts the applications that lenders have opened from a quote, after one more was committed, so that the last of several at once sees
- * them all. None is refused: a page that many shoppers see may share a quote.
- * @returns null for a usual number; else the warning, and whether it is new: a quote has one warning.
+ * Counts the applications that lenders have opened from a quote, after one more was committed, so that
+ * the last of several at once sees them all. None is refused, because many shoppers may share a quote.
+ * @returns null for a usual number; else the warning, and whether it is the first for this quote
  */
 export async function warnOfCrowdedQuote(
   db: DbOrTransaction,

@@ -18,7 +18,7 @@ export interface NewLenderEvent extends Pick<
   LenderEvent,
   'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'requestId'
 > {
-  /** Who sends it: applications of other lenders and the other environment do not exist for it. */
+  /** Who sends it. Applications of other lenders and the other environment do not exist for it. */
   readonly service: ServiceCaller;
   readonly traceParent?: string | null;
 }
@@ -26,13 +26,17 @@ export interface NewLenderEvent extends Pick<
 type LenderEventAnswer =
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   | { readonly kind: 'exists' }
-  /** There is none for this key. `ofOthers`, for the log only: it belongs to another lender or environment. */
+  /**
+   * There is none for this key. `ofOthers`, for the log only: it belongs to another lender or
+   * environment.
+   */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
 /**
- * Records an event of a lender, and stores a notification for each state that the application reaches by it, all in one transaction under the
- * lock of the application's row. An event that comes early waits: it is applied by the event that makes it possible, or once its wait is over
- * (applyOverdueEvents). @param options.waitSeconds how long an early event waits for the steps before it
+ * Records an event of a lender, and stores a notification for each state that the application reaches
+ * by it, in one transaction under the lock of the application's row. An event that comes early waits:
+ * it is applied by the event that makes it possible, or once its wait is over (applyOverdueEvents).
+ * @param options.waitSeconds how long an early event waits for the steps before it
  */
 export async function recordLenderEvent(
   db: Db,
@@ -57,7 +61,7 @@ export async function recordLenderEvent(
       verdict,
       waitSeconds,
     });
-    // The same id came for another application at the same moment.
+    // Another call has stored the same id for another application.
     if (event === null) return { kind: 'exists' };
     if (verdict !== 'applied') return { kind: 'recorded', event, isNew: true };
     const applied = await applyLenderEvent(tx, application, event, write);
@@ -89,7 +93,7 @@ async function findEvent(tx: DbOrTransaction, application: Application, lenderEv
 
 const COLUMNS = `application_id, lender, environment, lender_event_id, status, occurred_at, received_at, verdict, state_after, waits_until,
   previous_state, sequence, applied_at, service_key_id, request_id`;
-// No insert of drizzle: that names every column, and Postgres gives the number and the moment.
+// drizzle's insert would name every column, but Postgres gives the number and the moment.
 const INSERT = `
   insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
     waits_until, service_key_id, request_id)
@@ -117,7 +121,10 @@ export async function insertEvent(
   return row ?? null;
 }
 
-/** Brings an application, whose row the transaction has locked, into the state of an event, and stores its notification. */
+/**
+ * Brings an application, whose row the transaction has locked, into the state of an event, and stores
+ * its notification.
+ */
 export async function applyLenderEvent(
   tx: DbOrTransaction,
   before: Application,
@@ -154,7 +161,8 @@ interface Move {
 }
 
 /**
- * Applies the waiting events of an application (row locked) as far as possible, and ends the wait of those that no longer can be.
+ * Applies the waiting events of an application (row locked) as far as possible, and ends the wait of
+ * those that can no longer be applied.
  * @param skips whether events whose wait is over are applied without the missing steps
  */
 async function settleWaiting(
@@ -195,9 +203,10 @@ export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
   (await runPrepared<{ id: string }>(db, OVERDUE, [limit])).map(({ id }) => id);
 
 /**
- * Applies the events of an application whose wait is over, without the missing steps, in one transaction under the lock of its row, and writes
- * an event for operators that names those steps. When the row is locked (a lender's event is being recorded, or another worker does the same)
- * it does nothing: the next round tries again. @returns the event for operators; null when there was nothing to apply
+ * Applies the events of an application whose wait is over, without the missing steps, in one
+ * transaction under the lock of its row, and stores an operator event that names those steps. It skips
+ * a locked row, and the next round tries again.
+ * @returns the operator event; null when there was nothing to apply
  */
 export async function applyOverdueEvents(db: Db, applicationId: string, write: WriteChange) {
   return db.transaction(async (tx) => {

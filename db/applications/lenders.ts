@@ -19,7 +19,7 @@ export async function listLenders(db: DbOrTransaction): Promise<Lender[]> {
   return db.select().from(lenders).orderBy(asc(lenders.lender));
 }
 
-/** @throws Refused when it is there already, or its key or format is none. */
+/** @throws Refused when it exists, or its key or format is invalid */
 export async function addLender(
   db: DbOrTransaction,
   wanted: { readonly lender: string; readonly name: string; readonly referenceFormat: string },
@@ -32,7 +32,10 @@ export async function addLender(
   return added;
 }
 
-/** Changes a lender's name, in a new version of its products too, or its reference format. @throws Refused: no such lender or format. */
+/**
+ * Changes a lender's name, also in a new version of its products, or its reference format.
+ * @throws Refused for an unknown lender or a bad format
+ */
 export async function changeLender(
   db: DbOrTransaction,
   lender: string,
@@ -46,7 +49,7 @@ export async function changeLender(
   return { changed, renewed: name === undefined ? [] : await renameLenderInProducts(db, lender, name) };
 }
 
-/** @throws Refused for a lender of the designated test merchants, whose answers are fixed: no integration speaks for it. */
+/** @throws Refused for a lender of the designated test merchants, for which no integration speaks */
 export function refuseTestLender(lender: string): void {
   if (TEST_LENDERS.has(lender))
     throw new Refused('invalid', `${lender} belongs to the designated test merchants.`);

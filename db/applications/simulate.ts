@@ -12,16 +12,16 @@ import { openApplication } from './create';
 import { applyLenderEvent, insertEvent } from './lender-events';
 import { findLender } from './lenders';
 
-/** The check of the column `simulated` knows it too. */
+/** The check of the column `simulated` has the same number. */
 const MOST_OF_QUOTE = 20;
-/** Each of them is lost to a call that opened one, or to a reference that there is. */
+/** A try is lost to another call, or to a reference that exists. */
 const MOST_TRIES = 100;
 
 interface Simulation {
-  /** Who plays the lender, in the sandbox. Quotes and applications of others do not exist for it. */
+  /** Who plays the lender in the sandbox. Quotes and applications of others do not exist for it. */
   readonly partnerId: string;
   readonly requestId: string;
-  /** `traceparent` of the request; none where no traces are made. */
+  /** `traceparent` of the request, where traces are made. */
   readonly traceParent?: string | null;
 }
 
@@ -29,7 +29,10 @@ export type SimulateAnswer =
   | { readonly kind: 'created'; readonly application: Application }
   | { readonly kind: 'quote_not_found' | 'product_not_quoted' | 'limit_reached' };
 
-/** Opens an application from a partner's own sandbox quote. A unique index over its number keeps the limit: a taken one tries another. */
+/**
+ * Opens an application from a partner's own sandbox quote. A unique index over its number keeps the
+ * limit; when the number is taken, another one is tried.
+ */
 export async function simulateApplication(
   db: Db,
   wanted: Simulation & { readonly quoteId: string; readonly creditProduct: string | null },
@@ -76,7 +79,10 @@ type SimulateEventAnswer =
   | { readonly kind: 'application_not_found' }
   | { readonly kind: 'not_applicable'; readonly state: ApplicationState };
 
-/** Records an event as the lender of a simulated application would. One that may not follow now is refused, and not stored. */
+/**
+ * Records an event as the lender of a simulated application would. One that may not follow now is
+ * refused, and not stored.
+ */
 export async function simulateLenderEvent(
   db: Db,
   wanted: Simulation & { readonly applicationId: string; readonly status: ApplicationState },

@@ -4,10 +4,10 @@ import { changeLog } from '../schema';
 import { given, within, type Within } from '../schema/columns';
 
 type RecordedChange = Readonly<typeof changeLog.$inferSelect>;
-/** A change to be written; its details never contain a key or a secret. */
+/** A change to be written. Its details never contain a key or a secret. */
 export type Change = Pick<RecordedChange, 'actor' | 'action' | 'subject' | 'details'>;
 
-/** Writes changes. Call it in the transaction that makes them. */
+/** Writes changes, in the transaction that makes them. */
 export async function appendChanges(tx: DbOrTransaction, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
   await tx.execute(sql`
@@ -35,7 +35,7 @@ export async function listChanges(
 ): Promise<RecordedChange[]> {
   const { changeId, changedAt, actor, action, subject, details } = changeLog;
   const { partnerId } = filter;
-  // As the index change_log_partner has it.
+  // The index change_log_partner has this expression.
   const ofPartner =
     partnerId === undefined
       ? undefined

@@ -4,7 +4,7 @@ import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { msText as ms, oneRow, runPrepared, type Reader } from '../postgres/connect';
 
-/** An event with what is known of its way. */
+/** An event with the facts about its delivery. */
 export interface ReportedEvent extends Tenant, LatenessFacts {
   readonly notificationId: string;
   readonly eventId: string;
@@ -25,7 +25,7 @@ export interface ReportFilter {
   readonly limit: number;
 }
 
-/** Spans that concern many: our outages, and pauses of partners. */
+/** Spans that concern many events: our outages, and pauses of partners. */
 const SHARED = `
   select ${ms('service_now()')} as "nowMs", 'ntf_' || ulid_floor($1::text::timestamptz) as low, 'ntf_' || ulid_floor($2::text::timestamptz) as high,
     (select coalesce(json_agg(json_build_object('kind', kind, 'from', ${ms('began_at')}, 'to', ${ms('ended_at')}) order by began_at), '[]')
@@ -34,7 +34,7 @@ const SHARED = `
         'from', ${ms('paused_at')}, 'to', ${ms('resumed_at')}) order by paused_at), '[]')
       from delivery_pauses where coalesce(resumed_at, 'infinity') > $1::text::timestamptz) as pauses`;
 
-// Attempts, spans and the earlier event by keys: some look-ups for each event.
+// Attempts, spans and the earlier event are looked up by keys for each event.
 const EVENTS = `
   select n.notification_id as "notificationId", n.partner_id as "partnerId", n.environment, n.event_id as "eventId", n.event_type as "eventType",
     n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs",
@@ -80,7 +80,7 @@ const spanOf = <S extends { readonly from: number; readonly to: number | null }>
   to: dateOf(one.to),
 });
 
-/** Events created in a span, oldest first, with what is known of why each was late. Tests are not among them. */
+/** Events created in a span, oldest first, with the facts about why each was late. Tests are left out. */
 export async function reportEvents(reader: Reader, filter: ReportFilter): Promise<ReportedEvent[]> {
   const { partnerId = null, environment = null, notificationId = null, since, until, limit } = filter;
   type Pause = Tenant & LatenessFacts['pauses'][number];

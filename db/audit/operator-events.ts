@@ -6,7 +6,7 @@ import { operatorEvents } from '../schema';
 import { given, within, type Within } from '../schema/columns';
 
 type RecordedEvent = Readonly<typeof operatorEvents.$inferSelect>;
-/** Something that the service has noticed; never with a secret, a body or an address. */
+/** Something that the service has noticed, without secrets, bodies and addresses. */
 export type OperatorEvent = Omit<RecordedEvent, 'eventId' | 'happenedAt'>;
 
 const insertion = (events: readonly OperatorEvent[]) => sql`
@@ -19,7 +19,10 @@ export async function appendOperatorEvents(tx: DbOrTransaction, events: readonly
   if (events.length > 0) await tx.execute(insertion(events));
 }
 
-/** Writes an event of which a unique index allows one for its subject. @returns false when there is one already. */
+/**
+ * Writes an event that a unique index allows once for its subject.
+ * @returns false when there is one already
+ */
 export async function appendOperatorEventOnce(db: DbOrTransaction, event: OperatorEvent): Promise<boolean> {
   return (await db.execute(sql`${insertion([event])} on conflict do nothing`)).count > 0;
 }

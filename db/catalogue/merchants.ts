@@ -22,7 +22,7 @@ export interface MerchantFields extends Omit<MerchantSetup, 'products' | 'corrup
 }
 
 interface MerchantRow extends Omit<MerchantFields, 'depositFloor'> {
-  /** `[basis points, pence]`: JSON carries bigint columns as numbers. */
+  /** `[basis points, pence]`, because JSON has bigint columns as numbers. */
   readonly floor: readonly [number | null, number | null];
   readonly products: readonly (StoredProductRow & { creditProduct: string })[];
 }
@@ -35,7 +35,10 @@ const TERMS = Object.entries(VERSION)
 const NAMES = 'merchant_id, trading_name, fca_authorised, show_products, summary_style, partner_access';
 const MERCHANT_COLUMNS = columns('m', NAMES);
 
-/** One statement, so that all is of one moment. Left-joined: a product without its current version is reported. */
+/**
+ * One statement, so that all is of one moment. A left join reports a product without its current
+ * version.
+ */
 const MERCHANT = `select ${MERCHANT_COLUMNS},
   json_build_array(m.deposit_floor_basis_points, m.deposit_floor_fixed_pence) as floor,
   array(select mp.partner_id from merchant_partners mp where mp.merchant_id = m.merchant_id order by 1) as "partnerIds",
@@ -45,7 +48,7 @@ const MERCHANT = `select ${MERCHANT_COLUMNS},
     where p.merchant_id = m.merchant_id and p.active) as products
   from merchants m`;
 
-/** Reads a merchant as it stands; null when there is none. Faulty product rows are named in `setup.corruptFields`. */
+/** Reads a merchant; null when there is none. Faulty product rows are named in `setup.corruptFields`. */
 export async function loadMerchant(db: Reader, merchantId: string): Promise<StoredMerchant | null> {
   const [row] = await runPrepared<MerchantRow>(db, `${MERCHANT} where m.merchant_id = $1`, [merchantId]);
   return row === undefined ? null : toStored(row);
@@ -56,7 +59,10 @@ export async function loadMerchants(db: Reader, merchantIds: readonly string[]):
   return (await runPrepared<MerchantRow>(db, text, [merchantIds])).map(toStored);
 }
 
-/** Merchants for people, by id. @param partnerId only those that exist for this partner; null: all. */
+/**
+ * Merchants for operators, by id.
+ * @param filter.partnerId only those that exist for this partner; null: all
+ */
 export async function listMerchants(
   db: Reader,
   filter: { partnerId: string | null; after?: string | undefined; limit: number },
@@ -89,7 +95,7 @@ function toStored(row: MerchantRow): StoredMerchant {
   return { setup: { ...rest, depositFloor, products, corruptFields }, partnerAccess, partnerIds };
 }
 
-/** Only for a row that `corruptFieldsOf` found nothing in. */
+/** Call it only for a row without corrupt fields. */
 function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
   const { productId, version, displayOrder, ...columns } = row as unknown as ProductIdentity & VersionColumns;
   return { ...toDefinition(row.creditProduct, columns), productId, version, displayOrder };
@@ -97,7 +103,7 @@ function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
 
 const ROWS_PER_STATEMENT = 1_000;
 
-/** Writes merchants, new or changed, and replaces their lists of partners. Call it in a transaction. */
+/** Writes new or changed merchants, and replaces their lists of partners. Call it in a transaction. */
 export async function saveMerchants(tx: DbOrTransaction, wanted: readonly MerchantFields[]): Promise<void> {
   for (let from = 0; from < wanted.length; from += ROWS_PER_STATEMENT) {
     const part = wanted.slice(from, from + ROWS_PER_STATEMENT);
@@ -132,7 +138,6 @@ export async function existingPartnerIds(db: DbOrTransaction, partnerIds: readon
   const rows = await db
     .select({ partnerId: partners.partnerId })
     .from(partners)
-    // One array parameter, however many ids.
     .where(sql`${partners.partnerId} = any(${sql.param([...partnerIds])}::text[])`);
   return new Set(rows.map((row) => row.partnerId));
 }

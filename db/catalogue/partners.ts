@@ -6,10 +6,13 @@ import { Refused } from '../refused';
 export type Partner = Readonly<typeof partners.$inferSelect>;
 export type PartnerSwitch = Partial<Pick<Partner, 'state' | 'recovery'>>;
 
-/** Creates a partner. @param wanted.partnerId `P` and six digits; null: the next free one from P100001. */
+/**
+ * Creates a partner.
+ * @param wanted.partnerId `P` and six digits; null: the next free one from P100001
+ */
 export async function createPartner(db: DbOrTransaction, wanted: { partnerId: string | null; name: string }) {
   return db.transaction(async (tx) => {
-    // Two that ask for the next free id at once take turns.
+    // The lock keeps two apart that ask for the next free id at once.
     await tx.execute(sql`select pg_advisory_xact_lock(hashtext('partners.create'))`);
     const partnerId = wanted.partnerId ?? (await nextFreeId(tx));
     if (!/^P\d{6}$/.test(partnerId))
@@ -43,7 +46,10 @@ const STOP_RECOVERIES = `
   update recoveries set state = 'interrupted', updated_at = service_now()
   where partner_id = $1 and state = 'running' and key_id is not null`;
 
-/** Changes a partner's state, or whether it may begin recoveries: when not, its own recovery under way is stopped. */
+/**
+ * Changes a partner's state, or whether it may begin recoveries. Switching them off stops the one under
+ * way.
+ */
 export async function switchPartner(db: DbOrTransaction, partnerId: string, to: PartnerSwitch) {
   return db.transaction(async (tx) => {
     const whose = eq(partners.partnerId, partnerId);

@@ -16,7 +16,7 @@ export interface ProductDefinition extends ProductTerms {
 
 export type VersionColumns = Omit<typeof productVersions.$inferSelect, 'productId' | 'version' | 'createdAt'>;
 
-/** A stored row as it may be after a restore or a repair by hand: every value is suspect. */
+/** A stored row, in which a restore or a repair by hand may have left any value. */
 export type StoredProductRow = Readonly<Record<string, unknown>>;
 
 const isNull = (value: unknown) => value === null || value === undefined;
@@ -36,7 +36,7 @@ const oneOf =
   (row) =>
     isOneOf(row[field], PRODUCT_CHOICES[field]);
 
-/** By the names of the columns in the import file (docs/import-format.md). */
+/** Checks by the names of the columns in the import file (docs/import-format.md). */
 const CHECKS: Readonly<Record<string, Check>> = {
   lender: (row) => isText(row['lender']) && isText(row['lenderName']),
   number_of_repayments: inRange('numberOfRepayments'),
@@ -62,9 +62,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
     isNull(row['validTo']) || (isDay(row['validTo']) && ordered(row['validFrom'], row['validTo'])),
 };
 
-/** Names of the fields, in a stable order, for which a stored row cannot be priced. Cheap range checks; the import checks the APR. */
+/**
+ * Names of the fields, in a stable order, for which a stored row cannot be priced. The import also
+ * checks the APR.
+ */
 export function corruptFieldsOf(row: StoredProductRow): string[] {
-  // A current version that does not exist would otherwise be named once per column.
+  // A missing current version would otherwise be named once per column.
   if (isNull(row['version'])) return ['current_version'];
   return Object.keys(CHECKS).filter((name) => CHECKS[name]?.(row) !== true);
 }
@@ -99,7 +102,7 @@ export function toColumns(definition: ProductDefinition): VersionColumns {
 /** A maximum that states no share leaves the whole price. */
 const [, WHOLE_PRICE] = PRODUCT_BOUNDS.depositBasisPoints;
 
-/** Both null: no rule; one null: no share of its own, or no fixed sum. */
+/** Both null: no rule. One null: no share, or no fixed sum. */
 export function toDepositRule(basisPoints: number | null, fixedPence: number | null, withoutShare = 0) {
   if (basisPoints === null && fixedPence === null) return null;
   return { basisPoints: basisPoints ?? withoutShare, fixedPence: fixedPence ?? 0 };

@@ -10,7 +10,7 @@ export interface StoredProduct extends Readonly<
   Omit<typeof products.$inferSelect, 'currentVersion' | 'createdAt'>
 > {
   readonly version: number;
-  /** Null: the current version does not exist, which only damage to the database brings about. */
+  /** Null when the current version is missing, which only damage to the database causes. */
   readonly definition: ProductDefinition | null;
 }
 
@@ -25,10 +25,14 @@ type NewProduct = Pick<StoredProduct, 'merchantId' | 'active' | 'displayOrder'> 
   readonly definition: ProductDefinition;
 };
 
-/** 24 columns a row: stays below Postgres' 65,534 parameters. */
+/** With 24 columns a row this stays below the 65,534 parameters of Postgres. */
 const ROWS_PER_STATEMENT = 500;
 
-/** Products for people, in the order of their merchants. @param filter.after last id of the page before. @throws Refused for an unknown one */
+/**
+ * Products for operators, in the order of their merchants.
+ * @param filter.after last id of the page before
+ * @throws Refused when that id is unknown
+ */
 export async function listProducts(
   db: DbOrTransaction,
   filter: { merchantId?: string | undefined; after?: string | undefined; limit: number },
@@ -50,7 +54,6 @@ async function behindProduct(db: DbOrTransaction, productId: string): Promise<SQ
 }
 
 export async function loadProductsOf(db: DbOrTransaction, merchantIds: readonly string[]) {
-  // One array parameter, however many merchants.
   const ids = sql.param([...merchantIds]);
   return (await select(db).where(sql`${products.merchantId} = any(${ids}::text[])`)).map(toStored);
 }
@@ -80,7 +83,10 @@ export async function loadVersions(db: DbOrTransaction, productIds: readonly str
   }));
 }
 
-/** Adds products, each with version 1 of its terms. @returns their ids, in the order given. */
+/**
+ * Adds products, each with version 1 of its terms.
+ * @returns their ids, in the order given
+ */
 export async function insertProducts(tx: DbOrTransaction, wanted: readonly NewProduct[]): Promise<string[]> {
   const rows = wanted.map((product) => ({ ...product, productId: `prd_${ulid()}` }));
   for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
@@ -95,9 +101,12 @@ export async function insertProducts(tx: DbOrTransaction, wanted: readonly NewPr
   return rows.map((row) => row.productId);
 }
 
-/** Writes changed terms as the next version, and prices quotes with it from the commit on. @returns its number. */
+/**
+ * Writes changed terms as the next version, which prices quotes from the commit on.
+ * @returns its number
+ */
 export async function addVersion(tx: DbOrTransaction, product: StoredProduct, definition: ProductDefinition) {
-  // Not the current version plus one: a product may have been set back to an older version.
+  // A product may have been set back, so this is not the current version plus one.
   const [row] = await tx.execute<{ next: number }>(
     sql`select coalesce(max(version), 0) + 1 as next from product_versions where product_id = ${product.productId}`,
   );
@@ -120,7 +129,7 @@ const {
 } = getTableColumns(productVersions);
 const KEPT_COLUMNS = Object.values(TERMS).map(({ name }) => name);
 
-/** Makes a new version, with this name of its lender, of every product of the lender that has another name; switched-off ones too. */
+/** Makes a new version with a new lender name of every product of that lender, active or not. */
 export async function renameLenderInProducts(tx: DbOrTransaction, lender: string, name: string) {
   const kept = sql.raw(KEPT_COLUMNS.join(', '));
   const ofCurrent = sql.raw(KEPT_COLUMNS.map((column) => `v.${column}`).join(', '));
@@ -137,13 +146,10 @@ export async function renameLenderInProducts(tx: DbOrTransaction, lender: string
       p.current_version as version`);
 }
 
-export async function setProductPlace(
-  tx: DbOrTransaction,
-  productId: string,
-  place: { active: boolean; displayOrder: number },
-): Promise<void> {
-  await tx.update(products).set(place).where(eq(products.productId, productId));
-}
+type Place = Pick<StoredProduct, 'active' | 'displayOrder'>;
+
+export const setProductPlace = (tx: DbOrTransaction, productId: string, place: Place) =>
+  tx.update(products).set(place).where(eq(products.productId, productId));
 
 export async function setProductActive(
   db: DbOrTransaction,

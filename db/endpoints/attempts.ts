@@ -4,10 +4,10 @@ import { msText, rowsOf, type DbOrTransaction, type Reader } from '../postgres/c
 import { deliveryStatus, endedStatus } from '../schema';
 import { findEndpoint, type WebhookEndpoint } from './endpoints';
 
-/** Attempts are found through the notifications of their partner: through this many of the newest of each kind. */
+/** Attempts are found through this many of the newest notifications of each kind. */
 const NOTIFICATIONS_LOOKED_AT = 100;
 
-/** More attempts than can be under way to one endpoint: its retries fill the slots of every worker. */
+/** More attempts than can be under way to one endpoint in all workers. */
 const SENDS_LOOKED_AT = 100;
 
 const OWN = 'partner_id = $1 and environment = $2';
@@ -16,8 +16,9 @@ const newest = (table: string, status: string, value: string) => `(
     order by notification_id desc limit ${NOTIFICATIONS_LOOKED_AT})`;
 const ENDED = '(select * from notifications where end_state is not null) n';
 
-// Notifications that may have had an attempt lately: those with one of the endpoint's slots, and the newest that are retried, held or
-// have ended. Each part is a range of an index, so that a long queue costs nothing.
+// Reads notifications that may have had an attempt lately: those with one of the endpoint's slots, and
+// the newest that are retried, held or ended. Each part is a range of an index, so that a long queue
+// costs nothing.
 const LAST = `
   select ${ATTEMPT} from delivery_attempts n
   where n.endpoint_id = $3 and n.notification_id in (
@@ -43,7 +44,10 @@ export async function lastAttempts(
 
 const ATTEMPTS_REMEMBERED = 10;
 
-/** How an endpoint has answered lately, newest attempt first. @returns null when the partner has no endpoint in that environment. */
+/**
+ * How an endpoint has answered lately, newest attempt first.
+ * @returns null when the partner has no endpoint in that environment
+ */
 export async function endpointHistory(db: DbOrTransaction, { partnerId, environment }: Tenant) {
   const endpoint = await findEndpoint(db, partnerId, environment);
   if (endpoint === null) return null;
@@ -56,11 +60,14 @@ export async function endpointHistory(db: DbOrTransaction, { partnerId, environm
 
 interface Queued {
   readonly count: number;
-  /** Of the notifications' creation, first attempt, pause or hold; null when there are none. */
+  /** The oldest creation, first attempt, pause or hold; null when there are none. */
   readonly since: Date | null;
 }
 
-/** Notifications that wait. `pending`: no attempt has failed; `retrying`: one has; `paused` ones are in neither. */
+/**
+ * Waiting notifications. `pending`: no attempt has failed; `retrying`: one has; `paused` ones are in
+ * neither.
+ */
 export type QueueFigures = Readonly<Record<'pending' | 'retrying' | 'paused' | 'held', Queued>>;
 
 export type EndpointWithQueue = WebhookEndpoint & { readonly queue: QueueFigures };
@@ -78,7 +85,7 @@ const QUEUES = `
     from deliveries d join notifications n using (notification_id) where d.partner_id = any($1::text[])) q
   group by 1, 2, 3`;
 
-/** Adds the notifications that wait. A removed endpoint has none: they wait for the one in its place. */
+/** Adds the waiting notifications. A removed endpoint has none, as they wait for its successor. */
 export async function withQueue(reader: Reader, endpoints: readonly WebhookEndpoint[]) {
   const partners = [...new Set(endpoints.map(({ partnerId }) => partnerId))];
   type Waiting = Tenant & Omit<Queued, 'since'> & { readonly what: string; readonly oldestAt: Date };

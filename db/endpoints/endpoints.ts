@@ -2,7 +2,8 @@ import { ulid } from 'ulid';
 import { judgeFailing } from '../../domain/delivery-outcome';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
-import { type DbOrTransaction, columns, msText, rowsOf, runPrepared, type Reader } from '../postgres/connect';
+import { columns, firstRow, msText, rowsOf, runPrepared } from '../postgres/connect';
+import type { DbOrTransaction, Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { webhookEndpoints } from '../schema';
 import { deliveryStatus } from '../schema/deliveries';
@@ -10,7 +11,10 @@ import { ensureKeyPair } from './key-pairs';
 import type { KeyRing } from './key-ring';
 import { addSecret } from './secrets';
 
-/** Channel on which a trigger notifies keepers when an endpoint is added, or its state changes (notify_endpoint). */
+/**
+ * Channel on which the trigger notify_endpoint tells keepers that an endpoint was added or its state
+ * has changed.
+ */
 export const ENDPOINTS_CHANNEL = 'endpoints';
 
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
@@ -31,10 +35,11 @@ const INSERT =
   'insert into webhook_endpoints (endpoint_id, partner_id, environment, url) values ($1, $2, $3, $4)';
 
 /**
- * Registers the endpoint of a partner and environment, and makes their key pair when there is none. A replaced endpoint is removed with its
- * secrets, so that nobody who reads the new address learns what signed for the old one. The key pair stays: receivers have its public half
- * alone. @returns `newKeyPairId`: of the key pair, when it was made now. @throws Refused when the partner does not exist, or there is an
- * endpoint and `replace` is false.
+ * Registers the endpoint of a partner and environment, and makes their key pair when there is none. A
+ * replaced endpoint is removed with its secrets, so that whoever reads the new address does not learn
+ * them. The key pair stays, because receivers have only its public half.
+ * @returns `newKeyPairId`: null unless a key pair was made
+ * @throws Refused when the partner does not exist, or there is an endpoint and `replace` is false
  */
 export async function registerEndpoint(
   tx: DbOrTransaction,
@@ -45,10 +50,9 @@ export async function registerEndpoint(
   newKeyPairId: string | null;
   replaced: WebhookEndpoint | null;
 }> {
-  // Two registrations take turns.
-  const partner = await runPrepared(tx, 'select 1 from partners where partner_id = $1 for update', [
-    partnerId,
-  ]);
+  // The lock keeps two registrations apart.
+  const lock = 'select 1 from partners where partner_id = $1 for update';
+  const partner = await runPrepared(tx, lock, [partnerId]);
   if (partner.length === 0) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
   const old = await findEndpoint(tx, partnerId, environment);
   if (old !== null && !replace)
@@ -64,30 +68,25 @@ export async function registerEndpoint(
   return { endpoint: await existingEndpoint(tx, endpointId), secretId, newKeyPairId, replaced: old };
 }
 
-export async function findEndpoint(
-  db: DbOrTransaction,
-  partnerId: string,
-  environment: Tenant['environment'],
-): Promise<WebhookEndpoint | null> {
-  const text = `${SELECT} where e.partner_id = $1 and e.environment = $2 and e.state <> 'removed'`;
-  const [row] = await rowsOf<WebhookEndpoint>(db, text, [partnerId, environment]);
-  return row ?? null;
-}
+const CURRENT = `${SELECT} where e.partner_id = $1 and e.environment = $2 and e.state <> 'removed'`;
+
+export const findEndpoint = (db: DbOrTransaction, partnerId: string, environment: Tenant['environment']) =>
+  firstRow<WebhookEndpoint>(db, CURRENT, [partnerId, environment]);
 
 /** A row for a statement whose first parameters are a partner and an environment. */
 export const TENANT = '(values ($1::text, $2::text)) tenant (partner_id, environment)';
 
-/** What a partner sees of the endpoint of an environment; all null without one. Of a disabled one, `disabledAt` is since when its reason stands. */
-export interface PartnerEndpoint extends Pick<
-  WebhookEndpoint,
-  'disabledReason' | 'failingSince' | 'lastSuccessAt'
-> {
+/**
+ * What a partner sees of an endpoint; all null without one. `disabledAt` is the time of its present
+ * reason.
+ */
+type PartnerEndpoint = Pick<WebhookEndpoint, 'disabledReason' | 'failingSince' | 'lastSuccessAt'> & {
   readonly state: 'active' | 'disabled' | 'none';
   readonly url: string | null;
   readonly disabledAt: Date | null;
   /** How many notifications are held. */
   readonly held: number;
-}
+};
 
 const FOR_PARTNER = `
   select coalesce(e.state, 'none') as state, ${columns('e', 'url, disabled_reason, failing_since, last_success_at')},
@@ -98,10 +97,8 @@ const FOR_PARTNER = `
   left join webhook_endpoints e
     on e.partner_id = tenant.partner_id and e.environment = tenant.environment and e.state <> 'removed'`;
 
-export async function findEndpointForPartner(reader: Reader, { partnerId, environment }: Tenant) {
-  const [row] = await rowsOf<PartnerEndpoint>(reader, FOR_PARTNER, [partnerId, environment]);
-  return row as PartnerEndpoint;
-}
+export const findEndpointForPartner = async (reader: Reader, { partnerId, environment }: Tenant) =>
+  (await firstRow<PartnerEndpoint>(reader, FOR_PARTNER, [partnerId, environment])) as PartnerEndpoint;
 
 export const hasActiveEndpoint = (t: string) => `exists (
   select 1 from webhook_endpoints e
@@ -109,7 +106,7 @@ export const hasActiveEndpoint = (t: string) => `exists (
 
 const IS_ACTIVE = `select 1 from ${TENANT} where ${hasActiveEndpoint('tenant')}`;
 
-/** Whether there is an endpoint to send to. API processes have no right to read more of it. */
+/** Whether there is an active endpoint, of which API processes may read no more. */
 export const activeEndpointExists = async (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   (await runPrepared(db, IS_ACTIVE, [partnerId, environment])).length > 0;
 
@@ -121,8 +118,8 @@ export const noActiveEndpoint = ({ partnerId, environment }: Tenant) =>
   );
 
 export async function existingEndpoint(db: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
-  const [row] = await rowsOf<WebhookEndpoint>(db, `${SELECT} where e.endpoint_id = $1`, [endpointId]);
-  if (row === undefined) throw new Refused('not_found', `Endpoint ${endpointId} does not exist.`);
+  const row = await firstRow<WebhookEndpoint>(db, `${SELECT} where e.endpoint_id = $1`, [endpointId]);
+  if (row === null) throw new Refused('not_found', `Endpoint ${endpointId} does not exist.`);
   return row;
 }
 
@@ -135,12 +132,7 @@ export const listEndpoints = (
   filter: { partnerId?: string | undefined; removed: boolean },
 ) => rowsOf<WebhookEndpoint>(db, LIST, [filter.partnerId ?? null, filter.removed]);
 
-async function lockEndpoint(tx: DbOrTransaction, endpointId: string): Promise<WebhookEndpoint> {
-  await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);
-  return existingEndpoint(tx, endpointId);
-}
-
-// An endpoint that is enabled starts with a clean record; a disabled one keeps its record, for people to read.
+// An enabled endpoint starts with a clean record. A disabled one keeps its record for operators.
 const SET_STATE = `
   update webhook_endpoints
   set state = $2, disabled_reason = $3, updated_at = service_now(),
@@ -149,13 +141,18 @@ const SET_STATE = `
     warned_hours = case when $2 <> 'active' then warned_hours else 0 end
   where endpoint_id = $1`;
 
-/** Disables or enables an endpoint. An operator's reason replaces the service's, which ends the alert. @throws Refused when it is gone. */
+/**
+ * Disables or enables an endpoint. The reason of an operator replaces that of the service, which ends
+ * the alert.
+ * @throws Refused when the endpoint was removed
+ */
 export async function setEndpointState(
   tx: DbOrTransaction,
   endpointId: string,
   wanted: { state: 'active' } | { state: 'disabled'; reason: 'operator' | 'gone' | 'failing' },
 ): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
-  const old = await lockEndpoint(tx, endpointId);
+  await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);
+  const old = await existingEndpoint(tx, endpointId);
   if (old.state === 'removed')
     throw new Refused('conflict', `Endpoint ${endpointId} was removed: create one instead.`);
   const reason = wanted.state === 'disabled' ? wanted.reason : null;
@@ -173,7 +170,7 @@ export interface EndpointHealth extends Tenant {
   readonly lastSuccessAt: string | null;
 }
 
-// The change of state or warning and its event are written together: without the change there is no event.
+// State or warning and the event are written together, so that there is no event without a change.
 const NOTE = `
   with noted as (
     update webhook_endpoints
@@ -185,8 +182,9 @@ const NOTE = `
   select $4, $5, $6, $1, $7::text::jsonb from noted returning 1`;
 
 /**
- * Decides what a failure other than a 410 means for its endpoint (domain/delivery-outcome.ts): operators are warned, or it is disabled.
- * record_attempt has counted the failure, and handles a 410 and a success itself. @returns the event for operators, which has been written.
+ * Decides what a failure other than a 410 means for its endpoint (domain/delivery-outcome.ts):
+ * operators are warned, or it is disabled. record_attempt has counted the failure.
+ * @returns the stored operator event, if any
  */
 export async function noteHealth(
   reader: Reader,

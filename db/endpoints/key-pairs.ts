@@ -12,7 +12,7 @@ import { refuseFourth } from './secrets';
 export interface KeyPair {
   /** `whpk_` and base64 of 32 bytes. */
   readonly publicKey: string;
-  /** `whsk_` and base64 of 32 bytes (RFC 8032's private key, of which the rest is made). Never shown, and stored only sealed. */
+  /** `whsk_` and base64 of 32 bytes (RFC 8032's private key). Never shown, and stored only sealed. */
   readonly privateKey: string;
 }
 
@@ -37,26 +37,30 @@ const live = (names: string) => `
 export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   rowsOf<SealedKeyPair>(db, live(`${SUMMARY}, ciphertext`), [partnerId, environment]);
 
-/** Their public halves, which are all that an API process may read. */
+/** The public halves, which are all that an API process may read. */
 export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
   rowsOf<PublicKey>(db, live(PUBLIC), [partnerId, environment]);
 
-/** Makes a partner's key pair unless there is one; the caller's lock keeps a second call out. @returns its id; null when there was one. */
+/**
+ * Makes a partner's key pair unless there is one. The caller's lock keeps a second call out.
+ * @returns its id; null when there was one
+ */
 export async function ensureKeyPair(tx: DbOrTransaction, owner: Tenant, keyRing: Pick<KeyRing, 'seal'>) {
   const [found] = await livePublicKeys(tx, owner);
   return found === undefined ? (await addKeyPair(tx, owner, keyRing)).keyPairId : null;
 }
 
-// Two rotations take turns.
+// The lock keeps two rotations apart.
 const LOCK = 'select 1 from webhook_key_pairs where partner_id = $1 and environment = $2 for update';
 const END = `
   update webhook_key_pairs set expires_at = least(expires_at, service_now() + make_interval(secs => $3::float8))
   where partner_id = $1 and environment = $2`;
 
 /**
- * Adds a key pair. For the overlap each delivery is signed with the new pair and the present ones, unless those end before: a receiver verifies
- * one of the signatures whether or not it has read the list again. @param wanted.overlapSeconds 0 (a private key leaked: the old ones end now)
- * to 7 days. @throws Refused when there is no key pair yet, or three would be alive at the start of the overlap.
+ * Adds a key pair. During the overlap each delivery is signed with the new pair and the present ones,
+ * so that a receiver can verify it whether or not it has read the list again.
+ * @param wanted.overlapSeconds 0 (a private key leaked: the old ones end now) to 7 days
+ * @throws Refused when there is no key pair yet, or three would be alive at the start of the overlap
  */
 export async function rotateKeyPair(
   tx: DbOrTransaction,

@@ -2,14 +2,14 @@ import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, type Ke
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
-/** Drawn at random: safe for 2^32 seals under one key. */
+/** Drawn at random, which is safe for 2^32 seals under one key. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Short, so that a key that was written where its id belongs is refused. */
+/** Short, so that a key in the place of its id is refused. */
 const KEY_ID = /^[a-z0-9][a-z0-9_-]{0,15}$/;
 const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{43}=?$/;
 
-/** The row that a sealed secret belongs to, of an endpoint or of a key pair: in another row it does not open. */
+/** The row of an endpoint or key pair that a sealed secret belongs to. In another row it does not open. */
 export type SealedFor =
   | { readonly endpointId: string; readonly secretId: string }
   | {
@@ -30,16 +30,22 @@ export interface Sealed {
 export interface KeyRing {
   readonly currentKeyId: string;
   seal(secret: string, place: SealedFor): Sealed;
-  /** @throws KeyRingError when the key is not in the ring, or the ciphertext was changed or belongs elsewhere. */
+  /**
+   * @throws KeyRingError when the key is not in the ring, or the ciphertext was changed or belongs
+   * elsewhere.
+   */
   open(sealed: Sealed, place: SealedFor): string;
 }
 
-/** A key ring that cannot be read, or a secret it cannot open. The message holds no key and no secret. */
+/** A key ring that cannot be read, or a secret that it cannot open. The message contains neither. */
 export class KeyRingError extends Error {
   override readonly name = 'KeyRingError';
 }
 
-/** Reads a key ring: `id1:base64key,…`, 32 bytes each; the first seals. @throws KeyRingError with the entry's position, not its text. */
+/**
+ * Reads a key ring: `id1:base64key,…`, 32 bytes each. The first key seals.
+ * @throws KeyRingError with the position of the entry, not its text
+ */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, KeyObject>();
   for (const [index, entry] of text.split(',').entries()) {

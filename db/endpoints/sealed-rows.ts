@@ -7,7 +7,10 @@ interface SealedTable {
   readonly place: string;
 }
 
-/** All of them: a new key must reach each row, and the key ring of a backup must open each. */
+/**
+ * All tables with sealed rows. A new key must reach each row, and the key ring of a backup must open
+ * it.
+ */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'webhook_secrets',
@@ -30,7 +33,7 @@ interface SealedRow extends Sealed {
 interface Wanted {
   readonly after: string;
   readonly limit: number;
-  /** Only rows that were sealed with another key than this; they are locked. */
+  /** Only rows that were sealed with another key; they are locked. */
   readonly otherThan?: string;
 }
 
@@ -49,7 +52,7 @@ async function readSealed(
   return rows.map((row) => ({ ...row, place: JSON.parse(row.place) as SealedFor }));
 }
 
-/** A secret or private key that the key ring does not open, and why. The reason contains no secret. */
+/** A secret or private key that the key ring does not open. The reason contains no secret. */
 export interface Unreadable {
   readonly id: string;
   readonly reason: string;
@@ -66,7 +69,10 @@ function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } 
 
 const CHECKED_AT_ONCE = 1_000;
 
-/** Opens every webhook secret and private key: whether a key ring fits a database, for example after a restore. Changes nothing. */
+/**
+ * Opens every webhook secret and private key, to check that a key ring fits a database, for example
+ * after a restore.
+ */
 export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
   const byKey: Record<string, number> = {};
   const unreadable: Unreadable[] = [];
@@ -92,14 +98,15 @@ const RESEALED_AT_ONCE = 100;
 interface ResealOptions {
   readonly keyRing: KeyRing;
   readonly dryRun: boolean;
-  /** In the transaction of each batch that changed something. */
+  /** Called in the transaction of each batch that changed something. */
   readonly record: (tx: DbOrTransaction, resealed: number) => Promise<void>;
   readonly onProgress: (done: number, found: number) => void;
 }
 
 /**
- * Seals every webhook secret and private key again that is not under the current key, in batches; those of removed endpoints too, so
- * that an old key can be given up. A row that cannot be opened stays as it is. The next run continues an interrupted one.
+ * Seals every webhook secret and private key again that is not under the current key, in batches. Those
+ * of removed endpoints are included, so that an old key can be given up. A row that cannot be opened
+ * stays as it is. The next run continues an interrupted one.
  */
 export async function resealSecrets(db: Db, options: ResealOptions) {
   const { currentKeyId } = options.keyRing;

@@ -7,7 +7,7 @@ import { Refused } from '../refused';
 import type { webhookSecrets } from '../schema';
 import type { Sealed } from './key-ring';
 
-/** Secrets of an endpoint, and key pairs of a partner and environment. Each adds a signature to every delivery. */
+/** Most secrets of an endpoint, and key pairs of a tenant, as each adds a signature to every delivery. */
 const MOST_LIVE = 3;
 
 export type SealedSecret = Readonly<typeof webhookSecrets.$inferSelect>;
@@ -44,8 +44,9 @@ const END = `
 
 /**
  * Adds a secret. The present ones sign beside it for the overlap, unless they end before.
- * @param wanted.overlapSeconds 0 (an emergency: the old ones end now) to 7 days.
- * @throws Refused when the endpoint is missing or removed, or three secrets would be alive at the start of the overlap.
+ * @param wanted.overlapSeconds 0 (an emergency: the old ones end now) to 7 days
+ * @throws Refused when the endpoint is missing or removed, or three secrets would be alive at the start
+ * of the overlap
  */
 export async function rotateSecret(
   tx: DbOrTransaction,
@@ -61,7 +62,7 @@ export async function rotateSecret(
   return { secretId: await addSecret(tx, endpointId, seal) };
 }
 
-/** @throws Refused when as many are alive as may be: a fourth would mean that rotations never end. */
+/** @throws Refused for a fourth live one, which would mean that rotations never end */
 export function refuseFourth(live: number, what: string): void {
   if (live < MOST_LIVE) return;
   throw new Refused(

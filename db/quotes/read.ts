@@ -7,7 +7,7 @@ import { given, idWithin, type Within } from '../schema/columns';
 import { loadVersions, type ProductVersion } from '../catalogue/products';
 import { decodeFitted, type FittedProduct } from './store';
 
-/** A quote without its bodies; amounts as requested, the deposit null when none was sent. */
+/** A quote without its bodies. Amounts are as requested; the deposit is null when none was sent. */
 export type QuoteSummary = Readonly<Omit<typeof quotes.$inferSelect, 'response' | 'fitted'>>;
 
 export interface StoredQuote extends QuoteSummary {
@@ -28,7 +28,10 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
   return { ...row, fitted, versions };
 }
 
-/** Recent quotes, newest first. Their only index is the id, which sorts by time: the span bounds the rows that are read. */
+/**
+ * Recent quotes, newest first. Their only index is the id, which sorts by time, so the span bounds the
+ * rows that are read.
+ */
 export async function listQuotes(
   db: DbOrTransaction,
   filter: Within & {
@@ -66,7 +69,7 @@ export interface QuoteCount extends Tenant {
   readonly quotes: number;
 }
 
-// Reads all of the month's partition: the only index is the id.
+// Reads the whole partition of the month, as the only index is the id.
 const COUNT = `
   select partner_id as "partnerId", environment, count(*)::float8 as quotes from quotes
   where quote_id >= (select 'qte_' || ulid_floor($1::date::timestamp at time zone 'UTC'))

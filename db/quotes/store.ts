@@ -4,7 +4,7 @@ import type { quotes } from '../schema';
 export interface FittedProduct {
   readonly productId: string;
   readonly version: number;
-  /** Key of its lender: only that lender's integrations open applications for it. */
+  /** Key of its lender. Only that lender's integrations open applications for it. */
   readonly lender: string;
   readonly creditProduct: string;
   readonly depositPence: number;
@@ -13,7 +13,7 @@ export interface FittedProduct {
   readonly totalPayablePence: number;
 }
 
-/** The order of the values in a stored entry. Append only: old quotes are read with it too. */
+/** The order of the values in a stored entry. Append only, because old quotes are read with it too. */
 const FIELDS = [
   'productId',
   'version',
@@ -25,7 +25,10 @@ const FIELDS = [
   'totalPayablePence',
 ] as const satisfies readonly (keyof FittedProduct)[];
 
-/** The values of each product without their names, in the order of FIELDS, written out: a loop over names costs as much as pricing. */
+/**
+ * Writes the values of each product in the order of FIELDS. A loop over names would cost as much as
+ * pricing.
+ */
 function encodeFitted(fitted: readonly FittedProduct[]): string {
   return JSON.stringify(
     fitted.map((one) => [
@@ -49,18 +52,21 @@ export function decodeFitted(stored: unknown): FittedProduct[] {
   );
 }
 
-/** A quote to be stored; `response` is the JSON text that is answered, stored byte for byte. */
+/** A quote to be stored; `response` is the JSON text of the answer, stored byte for byte. */
 export type QuoteRow = Omit<Required<typeof quotes.$inferInsert>, 'createdAt' | 'response' | 'fitted'> & {
   readonly response: string;
   readonly fitted: readonly FittedProduct[];
 };
 
-/** Control characters, which JSON escapes and the contract allows in no other value. */
+/** Control characters, which JSON escapes and which the contract allows in no other value. */
 const VALUE_END = '\u001F';
 const ROW_END = '\u001E';
 const SEPARATORS = /[\u001e\u001f]/;
 
-/** One text for all rows: parameters cost the API twice as much. OFFSET 0 keeps the planner from splitting a row for every column. */
+/**
+ * One text for all rows, because parameters cost the API twice as much. OFFSET 0 keeps the planner from
+ * splitting a row for every column.
+ */
 const INSERT = String.raw`
   insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, deposit_pence,
     merchant_finance_url, merchant_reference, request_id, response, fitted)
@@ -71,7 +77,7 @@ function lineOf(row: QuoteRow): string {
   const { merchantFinanceUrl, requestId } = row;
   const merchantReference = row.merchantReference ?? '';
   if (SEPARATORS.test(merchantFinanceUrl + merchantReference + requestId)) {
-    // The SQLSTATE of faulty data, so that the other rows are stored without this one.
+    // The SQLSTATE of faulty data, so that the other rows are stored.
     throw Object.assign(new TypeError('a value contains a separator'), { code: '22000' });
   }
   const whose = `${row.partnerId}${VALUE_END}${row.keyId}${VALUE_END}${row.environment}${VALUE_END}${row.merchantId}`;
@@ -80,17 +86,26 @@ function lineOf(row: QuoteRow): string {
   return `${row.quoteId}${VALUE_END}${whose}${VALUE_END}${asked}${VALUE_END}${answered}`;
 }
 
-/** Inserts all rows in one statement, and so in one commit. @throws the error of Postgres, and `22000` (see lineOf) */
+/**
+ * Inserts all rows in one statement, and so in one commit.
+ * @throws the error of Postgres, and `22000` (see lineOf)
+ */
 export async function insertQuotes(sql: Sql, rows: readonly QuoteRow[]): Promise<void> {
   await sql.unsafe(INSERT, [rows.map(lineOf).join(ROW_END)], { prepare: true });
 }
 
-/** Of 1, 2, 3, 4 and 8 the best on two cores: one statement is prepared while another waits for the disk. */
+/**
+ * The best of 1, 2, 3, 4 and 8 on two cores: one statement is prepared while another waits for the
+ * disk.
+ */
 export const QUOTE_STATEMENTS_AT_A_TIME = 2;
-/** Of 8, 12 and 20 the best at 64 connections that does not harm 16. */
+/** The best of 8, 12 and 20 at 64 connections that does not slow down 16. */
 const WORTHWHILE_ROWS = 12;
 
-/** The durable insert of the quote path: 64 rows are 200 KiB; 2,000 wait no longer than the deadline at the slowest commit seen (50 ms). */
+/**
+ * The durable insert of the quote path. 64 rows are 200 KiB. At the slowest commit seen, 50 ms, 2,000
+ * rows are stored within the deadline.
+ */
 export const createQuoteWriter = ({ sql, deadlineMs }: { readonly sql: Sql; readonly deadlineMs: number }) =>
   createSharedCommit<QuoteRow>({
     write: (rows) => insertQuotes(sql, rows),
@@ -104,30 +119,36 @@ export const createQuoteWriter = ({ sql, deadlineMs }: { readonly sql: Sql; read
     deadlineMs,
   });
 
-/** As many rows wait as the queue may contain. Refusing at once is better than answering late. */
+/** The queue is full. Refusing at once is better than answering late. */
 export class QueueFullError extends Error {
   override readonly name = 'QueueFullError';
 }
 
-/** The writer stopped waiting: the row was not stored, or it is not known whether it was. */
+/** The writer stopped waiting. The row was not stored, or it is not known whether it was. */
 export class NotStoredError extends Error {
   override readonly name = 'NotStoredError';
 }
 
 interface SharedCommitOptions<Row> {
   readonly write: (rows: readonly Row[]) => PromiseLike<unknown>;
-  /** Whether an error is the fault of a row's data: then no row was stored, and the others may be tried again. */
+  /**
+   * Whether an error is the fault of a row's data. Then no row was stored, and the others may be tried
+   * again.
+   */
   readonly isDataFault: (error: unknown) => boolean;
   readonly mostRows: number;
   readonly mostWaiting: number;
   readonly mostBatches: number;
-  /** Rows for which a second statement starts beside one under way; fewer wait for its end, but never longer than `waitMs`. */
+  /**
+   * With this many rows a second statement starts beside one under way. Fewer wait for its end, for at
+   * most `waitMs`.
+   */
   readonly worthwhileRows: number;
   readonly waitMs: number;
   readonly deadlineMs: number;
 }
 
-/** A class, because one or two closures for every row cost measurably at thousands of rows a second. */
+/** A class, because closures for every row cost measurably at thousands of rows a second. */
 class Waiter<Row> {
   gaveUp = false;
 
@@ -140,16 +161,20 @@ class Waiter<Row> {
 }
 
 interface SharedCommit<Row> {
-  /** Resolves when the row is durably stored. @throws QueueFullError, NotStoredError or the error of the database. */
+  /**
+   * Resolves when the row is durably stored.
+   * @throws QueueFullError, NotStoredError or the error of the database
+   */
   readonly add: (row: Row) => Promise<void>;
   readonly waiting: () => number;
   readonly idle: () => Promise<void>;
 }
 
 /**
- * Lets concurrent inserts share a commit: rows that arrive while a statement is under way go into the next one together, so that many
- * rows share one disk write. A batch that fails on its data is tried again row by row. Any other error may have happened after the
- * commit, so it fails every row of the batch, and nothing is repeated. A row whose writer gave up while it waited is not stored.
+ * Lets concurrent inserts share a commit: rows that arrive while a statement is under way go into the
+ * next one together. A batch that fails on its data is tried again row by row. Any other error may have
+ * happened after the commit, so it fails every row of the batch, and nothing is repeated. A row whose
+ * writer gave up while it waited is not stored.
  */
 export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): SharedCommit<Row> {
   const { write, isDataFault, mostRows, mostWaiting, mostBatches, deadlineMs } = options;
@@ -162,7 +187,7 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   const unsettled = new Set<Waiter<Row>>();
   let deadline: NodeJS.Timeout | undefined;
 
-  /** One timer for all rows: a timer for each would be a twentieth of the cost of a single quote. */
+  /** One timer serves all rows. A timer for each would be a twentieth of the cost of a quote. */
   function giveUpLate(): void {
     deadline = undefined;
     const now = performance.now();
@@ -189,7 +214,10 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
     }
   }
 
-  /** Starts a statement at the end of this turn of the event loop, so that rows that arrived together share it. */
+  /**
+   * Starts a statement at the end of this turn of the event loop, so that rows that arrived together
+   * share it.
+   */
   function schedule(evenForFew = false): void {
     if (scheduled || batches >= mostBatches || waiting.length === 0) return;
     if (batches > 0 && waiting.length < worthwhileRows && !evenForFew) {

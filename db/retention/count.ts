@@ -8,7 +8,7 @@ export interface RetentionCount {
   readonly days: number;
   readonly rows: number;
   readonly months: readonly string[];
-  /** Rows past their time that stay, because something is under way. */
+  /** Expired rows that stay, because something is under way. */
   readonly staying: number;
 }
 
@@ -49,14 +49,20 @@ async function countMonths(reader: Reader, kind: MonthlyKind): Promise<Rows & { 
   return { rows, staying, months };
 }
 
-/** Expired months that have begun, as a row shows: a month that has not is expired by a wrong clock alone (drop_expired_month). */
+/**
+ * Expired months that have begun, as a row shows. Only a wrong clock makes an unbegun month expire
+ * (drop_expired_month).
+ */
 export async function begunMonths(reader: Reader, kind: MonthlyKind): Promise<ExpiredMonth[]> {
   const text = `select coalesce(max(${kind.idColumn}), '') as newest from ${kind.table}`;
   const { newest } = await oneRow<{ newest: string }>(reader, text);
   return (await expiredMonths(reader, kind)).filter(({ low }) => newest >= low);
 }
 
-/** In a month, read through its parent, because months have no rights of their own; null: in the default partition. */
+/**
+ * Counts in a month through its parent, because months have no rights of their own; null: in the
+ * default partition.
+ */
 function countIn(reader: Reader, { kind, table, idColumn: id }: MonthlyKind, month: ExpiredMonth | null) {
   const from = month === null ? `${table}_default` : table;
   const range = month === null ? '' : `t.${id} >= $3 and t.${id} < $4 and`;

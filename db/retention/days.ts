@@ -3,7 +3,7 @@ import { appendChange } from '../audit/change-log';
 import type { DbOrTransaction } from '../postgres/connect';
 import { retentionDays } from '../schema';
 
-/** Fewer days were asked for than are kept now: nothing was changed. */
+/** Fewer days were asked for than are kept now. Nothing was changed. */
 class RetentionShortened extends Error {
   override readonly name = 'RetentionShortened';
 }
@@ -19,7 +19,10 @@ export async function readRetentionDays(db: DbOrTransaction): Promise<RetentionD
   return Object.fromEntries(rows.map(({ kind, days }) => [kind, days])) as unknown as RetentionDays;
 }
 
-/** Sets the days of each kind, as the schema's owner; absent: they stay, or the usual ones. @throws RetentionShortened unless allowed. */
+/**
+ * Sets the days of each kind, as the owner of the schema; absent: they stay, or the usual ones.
+ * @throws RetentionShortened unless that is allowed
+ */
 export async function keepRetentionDays(db: DbOrTransaction, given?: KeptDays): Promise<void> {
   await db.transaction(async (tx) => {
     const kept = new Map((await tx.select().from(retentionDays)).map(({ kind, days }) => [kind, days]));

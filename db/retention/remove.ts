@@ -7,7 +7,7 @@ import {
 } from '../../domain/retention';
 import { oneRow, runPrepared, type Db, type Reader } from '../postgres/connect';
 
-/** A kind whose rows are removed, by whole months where that is possible. ids_that_stay() decides what must stay. */
+/** A kind whose rows are removed, by whole months where possible. ids_that_stay() decides which stay. */
 export interface MonthlyKind {
   readonly kind: Exclude<RetentionKind, 'payloads'>;
   readonly table: 'delivery_attempts' | 'notifications' | 'quotes';
@@ -26,7 +26,7 @@ export interface ExpiredMonth {
   /** `quotes_2026_11` */
   readonly partition: string;
   readonly month: string;
-  /** Ids in it: from `low`, inclusive, to `high`. */
+  /** Ids from `low`, inclusive, to `high`. */
   readonly low: string;
   readonly high: string;
 }
@@ -41,7 +41,10 @@ const EXPIRED = `
   where $2::text || ulid_floor(begins + interval '1 month') <= retention_floor($3) collate "C"
   order by month`;
 
-/** Months whose last day is past its time by the database's clock, oldest first. Workers may not read the rows. */
+/**
+ * Months whose last day has expired by the database's clock, oldest first. Workers may not read the
+ * rows.
+ */
 export const expiredMonths = (reader: Reader, { kind, table, prefix }: MonthlyKind) =>
   runPrepared<ExpiredMonth>(reader, EXPIRED, [table, prefix, kind]);
 
@@ -49,8 +52,10 @@ export const expiredMonths = (reader: Reader, { kind, table, prefix }: MonthlyKi
 const LOCKED_OUT = new Set(['55P03', '40P01']);
 
 /**
- * Drops a month as a whole, and writes that into the change log (drop_expired_month). @returns `stays` when a row of it must; `busy` when it
- * was locked for half a second, or has changed since it was counted. @throws when it is no month, or not past its time.
+ * Drops a month as a whole, and logs that (drop_expired_month).
+ * @returns `stays` when a row of it must; `busy` when it was locked for half a second, or has changed
+ * since it was counted
+ * @throws when it is no month, or has not expired
  */
 export async function dropMonth(
   reader: Reader,
@@ -68,7 +73,10 @@ export async function dropMonth(
   }
 }
 
-/** Deletes rows of a partition past their time, oldest first (delete_expired). @returns how many; fewer ids than `limit`: no more. */
+/**
+ * Deletes expired rows of a partition, oldest first (delete_expired).
+ * @returns how many; fewer ids than `limit` mean that there are no more
+ */
 export function deleteBatch(reader: Reader, { table }: MonthlyKind, partition: string, limit: number) {
   const text = 'select ids, rows from delete_expired($1, $2, $3::int)';
   return oneRow<{ readonly ids: number; readonly rows: number }>(reader, text, [table, partition, limit]);
@@ -87,7 +95,7 @@ interface PayloadStep {
   readonly more: boolean;
 }
 
-/** Removes bodies and answers of the next notifications that are past their time and have ended (clear_payloads). */
+/** Removes bodies and answers of the next notifications that have expired and ended (clear_payloads). */
 export const clearPayloads = (reader: Reader, { limit, cursor }: { limit: number; cursor: string }) =>
   oneRow<PayloadStep>(
     reader,
@@ -95,7 +103,7 @@ export const clearPayloads = (reader: Reader, { limit, cursor }: { limit: number
     [cursor, limit],
   );
 
-/** Some tens of milliseconds of work, and a pause, so that live traffic hardly notices. */
+/** A batch is some tens of milliseconds of work, and the pause leaves room for live traffic. */
 const BATCH = 1_000;
 const REST_MS = 50;
 
@@ -105,7 +113,7 @@ export interface RetentionStep {
   readonly dropped: readonly string[];
   readonly more: boolean;
   readonly cursor: string | null;
-  /** Partitions that were not dropped because they were in use: a later step tries again. */
+  /** Partitions that were in use; a later step tries again. */
   readonly busy: readonly string[];
 }
 
@@ -114,7 +122,10 @@ interface RetentionStepOptions {
   readonly batch?: number;
 }
 
-/** Removes what is past its time of one kind, until done or `enough`; the next step continues. The connection needs a long timeout. */
+/**
+ * Removes what has expired of one kind, until done or `enough`. The next step continues. The connection
+ * needs a long timeout.
+ */
 export async function applyRetentionStep(db: Db, task: RetentionTask, options: RetentionStepOptions) {
   const { kind } = task;
   return kind === 'payloads' ? clearSome(db, task, options) : removeSome(db, MONTHLY_KINDS[kind], options);
@@ -145,7 +156,7 @@ async function removeSome(db: Db, kind: MonthlyKind, { enough, batch = BATCH }: 
   const inBatches = [`${kind.table}_default`];
   let removed = 0;
   let byPeriod: RemovedByPeriod = {};
-  /** `quotes_2026_11` counts for `2026-11`, `quotes_default` for `default`. */
+  /** `quotes_2026_11` counts for `2026-11`, and `quotes_default` for `default`. */
   const count = (partition: string, rows: number) => {
     removed += rows;
     const period = partition.slice(kind.table.length + 1).replace('_', '-');
