@@ -52,7 +52,10 @@ async function main(): Promise<void> {
       async temporal() {
         // Imported only here: Temporal's client takes longer to load than most commands take to run.
         const { temporalOrders } = await import('../ops/temporal.js');
-        return temporalOrders(options.temporal(), { taskQueue: TASK_QUEUE, deployment: WORKER_DEPLOYMENT });
+        return temporalOrders(options.temporal(), {
+          taskQueue: TASK_QUEUE,
+          deployment: options.deployment() ?? WORKER_DEPLOYMENT,
+        });
       },
     },
     process.argv.slice(2),

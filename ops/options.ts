@@ -51,6 +51,7 @@ export function opsOptions(readSettings: () => Config) {
       );
     },
     temporal,
+    deployment: () => readSettings().TEMPORAL_DEPLOYMENT_NAME,
     actor: (loginName: string) => opsActor(readSettings(), loginName),
     storyUrl(delivery: DeliveryRef): string | null {
       const config = readSettings();

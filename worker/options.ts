@@ -36,7 +36,6 @@ type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folde
 /** Only tests vary these. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
-  readonly deploymentName?: string;
   readonly workflows?: WorkflowCode;
   readonly sweepMs?: number;
   readonly testLadderMs?: readonly number[];
@@ -71,7 +70,8 @@ export function workerOptions(
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
-  const { reconcileAfterMs = RECONCILE_AFTER_MS, deploymentName = WORKER_DEPLOYMENT } = tuning;
+  const { reconcileAfterMs = RECONCILE_AFTER_MS } = tuning;
+  const deploymentName = config.TEMPORAL_DEPLOYMENT_NAME ?? WORKER_DEPLOYMENT;
   const buildId = config.WORKER_BUILD_ID;
   return {
     besideApi: false,

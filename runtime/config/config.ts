@@ -22,7 +22,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new ConfigError('TLS_CERT_FILE and TLS_KEY_FILE belong together: set both or neither.');
   const retention = retentionFault(config);
   if (retention !== null) throw new ConfigError(retention);
-  return config;
+  return { ...config, WORKER_BUILD_ID: config.WORKER_BUILD_ID ?? config.TEMPORAL_WORKER_BUILD_ID };
 }
 
 export function describeConfig(config: Config): Record<string, unknown> {

@@ -6,6 +6,8 @@ import { LEAST_RETENTION_DAYS, USUAL_RETENTION_DAYS, type RetentionKind } from '
 const whole = (lowest: number, highest: number) => z.coerce.number().int().min(lowest).max(highest);
 
 const port = whole(1, 65_535);
+/** As Temporal accepts it in the name of a build. */
+const buildId = z.string().regex(/^[\w+-][\w.+-]{0,99}$/);
 
 const list = z.string().transform((text) =>
   text
@@ -147,9 +149,7 @@ const deliverySettings = {
   WORKER_PORT: port
     .default(8082)
     .describe('Port of the internal listener of a worker: health, readiness, metrics.'),
-  WORKER_BUILD_ID: z
-    .string()
-    .regex(/^[\w+-][\w.+-]{0,99}$/)
+  WORKER_BUILD_ID: buildId
     .optional()
     .describe(
       'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it; ' +
@@ -173,6 +173,16 @@ export const temporalSettings = {
   TEMPORAL_TLS_SERVER_CA_CERT_PATH: text.optional().describe('Authority to trust, PEM file.'),
   TEMPORAL_TLS_CLIENT_CERT_PATH: text.optional().describe('Our certificate, PEM file.'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: text.optional().describe('Its key, PEM file.'),
+  TEMPORAL_DEPLOYMENT_NAME: text
+    .optional()
+    .describe(
+      "Name of the workers' deployment, for workers and `ops`; without it `partner-finance-quote-service`. Temporal's Worker Controller sets it.",
+    ),
+  TEMPORAL_WORKER_BUILD_ID: buildId
+    .optional()
+    .describe(
+      "`WORKER_BUILD_ID` by the name that Temporal's Worker Controller sets; counts where that is not set.",
+    ),
   TEMPORAL_UI_URL: z
     .url({ protocol: /^https?$/ })
     .optional()

@@ -7,7 +7,6 @@ import type { WorkerTuning } from '../../worker/options';
 export function workerTuning(environment: Readonly<Record<string, string | undefined>>): WorkerTuning {
   const {
     TASK_QUEUE: taskQueue,
-    WORKER_DEPLOYMENT: deploymentName,
     WORKFLOW_BUNDLE: codePath,
     DISPATCH_SWEEP_MS: sweepMs,
     TEST_LADDER_SECONDS: testLadder,
@@ -16,7 +15,6 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
   } = environment;
   return {
     ...(taskQueue !== undefined && { taskQueue }),
-    ...(deploymentName !== undefined && { deploymentName }),
     ...(codePath !== undefined && { workflows: { bundle: { codePath } } }),
     ...(sweepMs !== undefined && { sweepMs: Number(sweepMs) }),
     ...(testLadder !== undefined && {

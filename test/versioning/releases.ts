@@ -33,8 +33,9 @@ export async function openReleases(temporal: TestTemporal) {
     release: (buildId: string, environment: Readonly<Record<string, string>> = {}) =>
       scene.worker({
         ...LADDER,
-        WORKER_DEPLOYMENT: deploymentName,
-        WORKER_BUILD_ID: buildId,
+        // As Temporal's Worker Controller names them.
+        TEMPORAL_DEPLOYMENT_NAME: deploymentName,
+        TEMPORAL_WORKER_BUILD_ID: buildId,
         ...environment,
       }),
     // Its pollers may be a moment behind its readiness.
