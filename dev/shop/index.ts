@@ -61,20 +61,20 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html',
   css: 'text/css',
   js: 'text/javascript',
   svg: 'image/svg+xml',
 };
-/** The pages. What they load is known by its own name. */
-const PAGE = join(__dirname, 'page');
-const PAGES: Readonly<Record<string, string>> = {
-  '/': 'product.html',
-  '/finance': 'finance.html',
-  '/order': 'order.html',
-  '/developer': 'developer.html',
+/** The pages, by path: the name of their files, and their title. */
+const PAGES: Readonly<Record<string, readonly [name: string, title: string]>> = {
+  '/': ['product', 'Alder three-seat sofa'],
+  '/finance': ['finance', 'Pay monthly'],
+  '/order': ['order', 'Your order'],
+  '/developer': ['developer', 'For developers'],
 };
-const PARTS = new Set(readdirSync(PAGE).map((name) => `/${name}`));
+const FOLDER = join(__dirname, 'page');
+const PARTS = new Set(readdirSync(FOLDER).map((name) => `/${name}`));
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
 const basketSchema = z.object({
   merchant_id: z.string(),
@@ -204,12 +204,13 @@ export async function startShop(options: ShopOptions): Promise<Shop> {
     if (isForAnotherHost(request)) return sendJson(response, 421, { error: 'this host is not served here' });
     const { pathname, searchParams } = new URL(request.url ?? '/', 'https://localhost');
     if (request.method === 'GET') {
-      const file = PAGES[pathname] ?? (PARTS.has(pathname) ? pathname : undefined);
-      if (file !== undefined) {
+      const page = PAGES[pathname];
+      if (page !== undefined) {
         response.setHeader('content-security-policy', POLICY);
-        const type = TYPES[file.split('.').at(-1) ?? ''] ?? 'text/plain';
-        return send(response, 200, type, readFileSync(join(PAGE, file)));
+        return send(response, 200, 'text/html', pageOf(...page));
       }
+      const type = TYPES[pathname.split('.').at(-1) ?? ''];
+      if (PARTS.has(pathname) && type !== undefined) return send(response, 200, type, read(pathname));
       if (pathname === '/stream') return openStream(response);
       const found = await look(pathname, searchParams);
       if (found !== undefined) return sendJson(response, 200, found);
@@ -271,6 +272,12 @@ export async function startShop(options: ShopOptions): Promise<Shop> {
     },
   };
 }
+
+const pageOf = (name: string, title: string) =>
+  read('frame.html')
+    .replace('<!-- title -->', title)
+    .replace('/page.js', `/${name}.js`)
+    .replace('<!-- main -->', read(`${name}.html`));
 
 /** What is wrong with a basket before anything is asked, for the shopper. */
 class BasketFault extends Error {

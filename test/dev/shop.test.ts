@@ -151,33 +151,33 @@ describe('the pages', () => {
       [finance, '.figures'],
       [order, '.verified'],
       [`${shop.url}/developer`, '#log li'],
-    ] as const)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width: colorScheme === 'light' ? 375 : 1280, height: 800 });
+    ] as const) {
+      await page.setViewportSize({ width: 375, height: 800 });
+      await page.goto(url);
+      await page.locator(ready).first().waitFor();
+      await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+      expect(await page.content()).not.toContain(api.keys.test);
+      const sideways = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+      expect([url, await page.evaluate(sideways)]).toEqual([url, 0]);
+      await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+      // Dark is another set of colours on the same page.
+      for (const [colorScheme, rules] of [
+        ['light', '{}'],
+        ['dark', "{ runOnly: ['color-contrast'] }"],
+      ] as const) {
         await page.emulateMedia({ colorScheme });
-        await page.goto(url);
-        await page.locator(ready).first().waitFor();
-        for (const details of await page.locator('summary').all())
-          if (await details.isVisible())
-            await details.evaluate('(node) => { node.parentElement.open = true; }');
-        expect(await page.content()).not.toContain(api.keys.test);
-        const sideways = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-        expect([url, await page.evaluate(sideways)]).toEqual([url, 0]);
-        await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
         const found = await page.evaluate<string[]>(
-          "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))",
+          `axe.run(${rules}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))`,
         );
         if (found.length > 0) faults.push([url, colorScheme, found]);
       }
+    }
     await page.emulateMedia({ colorScheme: null });
     expect(faults).toEqual([]);
   });
 
   describe('by keyboard alone, from the product to the end of the application', () => {
-    test.each([
-      ['Approve, and complete', 'Completed. Enjoy your sofa.', STORIES.completed],
-      ['Decline', 'Declined.', STORIES.declined],
-    ])('%s: every event arrives live, verified and in order', async (decision, words, events) => {
+    test('the finance line follows price and deposit', async () => {
       await tabTo(page.getByLabel('Price', { exact: true }));
       await page.keyboard.press('Control+A');
       await page.keyboard.type('1500.00');
@@ -193,8 +193,12 @@ describe('the pages', () => {
         .locator('#offer')
         .filter({ hasText: 'deposit £0.00; total amount of credit £1,500.00' })
         .waitFor();
+    });
 
-      await page.goto(`${shop.url}/`);
+    test.each([
+      ['Approve, and complete', 'Completed. Enjoy your sofa.', STORIES.completed],
+      ['Decline', 'Declined.', STORIES.declined],
+    ])('%s: every event arrives live, verified and in order', async (decision, words, events) => {
       await press(page.getByRole('link', { name: 'Learn more' }));
       await page.waitForURL(/\/finance\?/);
       await tabTo(page.locator('input[type=radio]:checked'));
@@ -330,7 +334,7 @@ describe('the pages', () => {
     await type('Deposit', '0.00');
     expect(await fault()).toMatch(/\(AMOUNT_TOO_LOW\)$/);
     await type('Price', '1100');
-    for (const deposit of ['2000', '1100', '1100.00']) {
+    for (const deposit of ['2000', '1100.00']) {
       await type('Deposit', deposit);
       expect([await fault(), await offer()]).toEqual(['The deposit must be less than the price.', '']);
     }

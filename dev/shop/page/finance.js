@@ -21,7 +21,7 @@ function choose(product) {
 function option(product, checked) {
   const radio = element('input', { type: 'radio', name: 'product', value: product.credit_product, checked });
   radio.addEventListener('change', () => choose(product));
-  return element('label', {}, radio, ` ${product.credit_product}`);
+  return element('label', {}, radio, product.credit_product);
 }
 
 const amounts = [
@@ -36,9 +36,7 @@ const first =
   products.find((one) => one.credit_product === link.get('credit_product')) ??
   (quote === null ? undefined : productOfSummary(quote)) ??
   products[0];
-if (first === undefined) {
-  at('example').hidden = true;
-} else {
+if (first !== undefined) {
   at('choice').append(...products.map((one) => option(one, one === first)));
   at('choice').hidden = false;
   choose(first);
