@@ -10,7 +10,7 @@ RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build
 
-# Without what only development and the embedded stack need. dist/sbom.cdx.json lists exactly these packages.
+# Without what only development and the embedded stack need. dist/sbom.cdx.json lists these packages, and those in the documentation site.
 FROM base AS dependencies
 RUN npm ci --omit=dev --omit=optional --workspaces=false --ignore-scripts
 # Temporal's native module comes for five platforms, 30 MB each, and with its source; packages bring declarations, maps and pages.

@@ -35,6 +35,8 @@ interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotifi
   readonly tls: TlsFiles | null;
   /** Addresses and CIDRs of proxies whose `X-Forwarded-*` headers count. */
   readonly trustedProxies: readonly string[];
+  /** What the guide names as addresses that webhooks come from; none: any. */
+  readonly sourceAddresses: readonly string[];
 }
 
 /** Builds the public listener. Checks in this order: HTTPS, path and method, key, rate limit, body, contract, merchant, limits. */
@@ -99,7 +101,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       if (caller === null) await keyless.count(request, reply);
       else await checkRateLimit(caller.keyId, reply);
     });
-    getDocumentation(open);
+    getDocumentation(open, deps.sourceAddresses);
   });
   return app;
 

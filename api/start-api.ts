@@ -139,6 +139,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
     metrics,
     tls: options.tls,
     trustedProxies: config.TRUSTED_PROXIES,
+    sourceAddresses: config.WEBHOOK_SOURCE_ADDRESSES,
     tracer: tracing,
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
   });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
+import { ensureSite } from '../scripts/site/build';
 import { withDemoReceiver } from '../dev/demo-webhooks';
 import { ensureWebhookKeys, runStack, startStack, untilReady, welcome } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
@@ -27,6 +28,9 @@ if (!helped(HELP))
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
     const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
     const logger = createLogger(config, destination);
+    // Some seconds of another process, once; the API reads what it makes.
+    const site = ensureSite();
+    site.catch(() => undefined);
     let workerMetrics = async () => '';
     const stack = await startStack({
       ...signals,
@@ -36,6 +40,7 @@ if (!helped(HELP))
       startServices: async ({ databaseUrl, tls }) => {
         logger.info(describeConfig(config), 'start: settings');
         warnOfOldNode(logger, process.versions.node);
+        await site;
         const api = await startApi({
           config,
           databaseUrl,

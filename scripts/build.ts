@@ -1,6 +1,6 @@
 /**
  * `npm run build`: dist/ (or the folder that is named) with everything a process needs at run time beside node_modules: compiled code, the
- * workflow code and `ops` as one file each, and the list of packages that belong to it (dist/sbom.cdx.json). The embedded stack is no part of it.
+ * documentation site, the workflow code and `ops` as one file each, and the list of packages that belong to it (dist/sbom.cdx.json). The embedded stack is no part of it.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { workflowCode } from '../runtime/temporal/workflow-code';
+import { ensureSite } from './site/build';
 
 const root = join(__dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -20,7 +21,8 @@ async function main(): Promise<void> {
     { cwd: root, stdio: 'inherit' },
   );
   // What is read from files beside the code.
-  for (const path of ['db/migrations', 'api/documentation/pages', 'examples/verify-webhook'])
+  await ensureSite();
+  for (const path of ['db/migrations', 'api/site'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
   for (const name of readdirSync(join(root, 'db/notifications')).filter((one) => one.endsWith('.sql')))
     cpSync(join(root, 'db/notifications', name), join(dist, 'db/notifications', name));
@@ -63,8 +65,12 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
+/** What VitePress and Scalar put into the documentation site. */
+const IN_SITE =
+  /^pkg:npm\/(?:vitepress|minisearch|mark\.js|focus-trap|tabbable|vue|%40vue(?:use)?\/[\w-]+|%40scalar\/fastify-api-reference)@/;
+
 /**
- * The packages of the lock file that production installs (the Dockerfile's `npm ci --omit=dev --omit=optional`), as a
+ * The packages of the lock file that production installs (the Dockerfile's `npm ci --omit=dev --omit=optional`) or serves, as a
  * CycloneDX 1.5 document that npm writes. npm marks the others, and is not asked to omit them itself: 11.19 then also
  * leaves out most packages that production needs. npm 10 lists a package as often as it is installed; here each is there once.
  * @throws when npm cannot write it.
@@ -80,8 +86,9 @@ function productionSbom(root: string): Sbom {
   const all = JSON.parse(text) as Sbom;
   const self = all.metadata.component['bom-ref'];
   const inProduction = all.components.filter(
-    ({ scope, properties }) =>
-      scope === 'required' && !properties.some(({ name }) => name === 'cdx:npm:package:development'),
+    ({ purl, scope, properties }) =>
+      IN_SITE.test(purl) ||
+      (scope === 'required' && !properties.some(({ name }) => name === 'cdx:npm:package:development')),
   );
   const components = once(inProduction, (one) => one['bom-ref']);
   const kept = new Set([self, ...components.map((one) => one['bom-ref'])]);

@@ -1,7 +1,7 @@
 /**
  * Fails when a committed generated file no longer follows from its source: the migrations from db/schema, the OpenAPI files from
- * contracts/, the client's types from those, the signed test event and the state diagrams in their pages, the pages that partners are
- * served from Markdown, docs/settings.md from the settings. Works on copies; the tree is not touched.
+ * contracts/, the client's types from those, the signed test event and the state diagrams in their pages,
+ * docs/settings.md from the settings. Works on copies; the tree is not touched.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -18,7 +18,6 @@ try {
   checkOpenApi();
   checkClientTypes();
   run(['--import', 'tsx', join(root, 'scripts/write-guide.ts'), '--check']);
-  run(['--import', 'tsx', join(root, 'scripts/documentation/write-pages.ts'), '--check']);
   run(['--import', 'tsx', join(root, 'scripts/write-settings.ts'), '--check']);
 } finally {
   rmSync(scratch, { recursive: true, force: true });

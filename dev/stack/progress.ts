@@ -33,47 +33,21 @@ export function createProgress(write: (text: string) => void, steps: number) {
   };
 }
 
-/** What to open and what to paste, once everything is up. */
+/** What to open first, then the rest: the `export` line is what the commands of README and guide use. */
 export function welcome(info: StackInfo): string {
-  const { apiUrl, internalUrl, partnerId, apiKeys, merchants, caFile } = info;
-  const temporal =
-    info.temporalUiUrl ?? info.temporalAddress ?? 'none: webhooks wait (see the warning above)';
-  const body = {
-    merchant_id: merchants[0]?.id ?? 'M000001',
-    partner_id: partnerId,
-    loan_amount: '1000.00',
-    customer_deposit: '100.00',
-    merchant_finance_url: 'https://shop.example/finance',
-    merchant_reference: 'BASKET-1',
-  };
-  const waits = info.temporalAddress === null ? ' (webhooks wait: there is no Temporal)' : '';
+  const { apiUrl, apiKeys, partnerId } = info;
+  const caFile = shellWord(info.caFile);
+  const temporal = info.temporalUiUrl ?? info.temporalAddress ?? 'none: webhooks wait, see the warning above';
   return `
-API        ${apiUrl}
-Internal   ${internalUrl}
-Partner    ${partnerId}
-Test key   ${apiKeys.test}
-Live key   ${apiKeys.live}
+Open ${info.shopUrl} in a browser: a shop with finance offers. (It warns until it trusts ${info.caFile}.)
 
-Merchants to ask for:
-${merchants.map(({ id, shows }) => `  ${id}  ${shows}`).join('\n')}
-
-Open in a browser, which warns of the certificate until it trusts ${caFile}:
-
-  Shop       ${info.shopUrl}  from a product page to a completed credit application
-  Developer  ${info.shopUrl}/developer  its calls and webhooks
-  Docs       ${apiUrl}/docs  the contract, with the guide for partners
+  Developer  ${info.shopUrl}/developer  the shop's calls and webhooks
+  Docs       ${apiUrl}/docs  guide and API reference
   Temporal   ${temporal}
-
-Try a quote:
-
-curl --cacert ${shellWord(caFile)} ${apiUrl}/v1/finance-quote \\
-  -H 'Authorization: Bearer ${apiKeys.test}' -H 'Content-Type: application/json' \\
-  -d ${shellWord(JSON.stringify(body))}
-
-Try a test notification${waits || ', which the page for developers then shows'}:
-
-curl -X POST --cacert ${shellWord(caFile)} ${apiUrl}/v1/notifications/test \\
-  -H 'Authorization: Bearer ${apiKeys.test}'
+  Internal   ${info.internalUrl}
+  Partner    ${partnerId}, with merchants ${info.merchants.map(({ id }) => id).join(', ')}
+  Live key   ${apiKeys.live}
+  Sandbox    export BASE_URL=${apiUrl} API_KEY=${apiKeys.test} CURL_CA_BUNDLE=${caFile} NODE_EXTRA_CA_CERTS=${caFile}
 
 In another terminal \`npm run demo\` walks three credit applications. Ctrl-C stops everything.
 `;

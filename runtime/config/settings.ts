@@ -49,6 +49,12 @@ const apiSettings = {
     .pipe(z.array(addressOrRange))
     .default([])
     .describe('Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.'),
+  WEBHOOK_SOURCE_ADDRESSES: list
+    .pipe(z.array(addressOrRange))
+    .default([])
+    .describe(
+      'Addresses or CIDRs that webhooks come from, comma-separated, as the served guide names them to partners; empty: any. It changes nothing else.',
+    ),
   SHUTDOWN_DELAY_MS: whole(0, 600_000)
     .default(0)
     .describe(

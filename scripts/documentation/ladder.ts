@@ -12,16 +12,13 @@ function text(ms: number): string {
   return `${Math.floor((ms / size) * 10) / 10} ${unit}`;
 }
 
-/** The partner guide with the retry ladder as a line of time: attempts, the waits between them, the time since the first. */
+/** The partner guide with the waits of the retry ladder, and the time from its first attempt to its last. */
 export function withLadder(guide: string): string {
-  let line = 'attempt  ';
-  let below = 'after    ';
-  let sinceMs = 0;
-  for (const [index, waitMs] of DELIVERY_LADDER_MS.entries()) {
-    sinceMs += waitMs;
-    line += index === 0 ? '' : `──${text(waitMs)}──`;
-    below = `${below.padEnd(line.length)}${text(sinceMs)}`;
-    line += index + 1;
-  }
-  return guide.replace(/(?<=```text\n)attempt[^`]*/, `${line}\n${below}\n`);
+  const waits = DELIVERY_LADDER_MS.slice(1).map(text);
+  const sinceMs = DELIVERY_LADDER_MS.reduce((sum, waitMs) => sum + waitMs, 0);
+  const ladder = `${waits.slice(0, -1).join(', ')} and ${waits.at(-1)}; ${text(sinceMs)} in all`;
+  return guide.replace(
+    /Waits between the \d+ attempts: [^;]*; [\d.]+ \w+ in all/,
+    `Waits between the ${DELIVERY_LADDER_MS.length} attempts: ${ladder}`,
+  );
 }

@@ -1,5 +1,4 @@
 import { signEd25519, hmacSha256 } from '../../outbound/sender';
-import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { ERROR_STATUSES } from '../../contracts/errors';
 import { openApiDocument } from '../../scripts/openapi/document';
@@ -21,29 +20,6 @@ test('the document is served without a key and is the committed one', async () =
   const { status, body } = await api.get('/openapi.json', null);
   expect([status, body]).toEqual([200, committed]);
   expect(openApiDocument()).toEqual(committed);
-});
-
-test('the page is served with a policy that lets nothing else in', async () => {
-  const answer = await api.fetchText('/docs/');
-  expect(answer.status).toBe(200);
-  expect(answer.text).toContain('swagger-ui');
-  expect(answer.headers['content-security-policy']).toContain("default-src 'self'");
-  expect(answer.headers['x-request-id']).toMatch(/^rq_/);
-  const [sheet = ''] = answer.text.match(/static\/theme\/hidden\.css/) ?? [];
-  expect((await api.fetchText(`/docs/${sheet}`)).text).toContain('.auth-wrapper');
-});
-
-test('the partner guide is served as a page, whole', async () => {
-  const answer = await api.fetchText('/docs/guide');
-  expect(answer.status).toBe(200);
-  expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
-  expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
-  const guide = readFileSync(`${__dirname}/../../docs/partner-guide.md`, 'utf8');
-  for (const [, title = ''] of guide.matchAll(/^#{1,3} (.+)$/gm))
-    expect(answer.text).toContain(`>${title}</h`);
-  for (const language of ['sh', 'json', 'http', 'js']) {
-    expect(answer.text).toContain(`class="language-${language}"`);
-  }
 });
 
 test('every error code has an example under its own status', () => {

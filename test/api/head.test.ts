@@ -37,16 +37,8 @@ async function expectTheSame(url: string, status: number, key?: string): Promise
 
 test.each([
   ['/openapi.json', 200],
-  ['/docs', 200],
-  ['/docs/', 200],
-  ['/docs/json', 200],
-  ['/docs/guide', 200],
-  ['/docs/guide.md', 200],
   ['/llms.txt', 200],
-  ['/docs/static/swagger-ui.css', 200],
-  ['/docs/static/theme/hidden.css', 200],
-  ['/docs/static/nothing.css', 404],
-  ['/docs/verify-webhook/go/go.mod', 200],
+  ['/docs/nothing', 404],
   ['/v1/nothing', 404],
   ['/%zz', 404],
   ['/v1/finance-quote', 404],

@@ -10,8 +10,8 @@ import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 /**
- * Every command of the partner guide is pasted into a shell, in the order of the guide, against a real service. Only its address, its
- * dates and the ids of its examples are replaced.
+ * Every command of the partner guide is pasted into a shell, in the order of the guide, against a real service. Only the dates
+ * and the ids of its examples are replaced; address and key are in the environment, as the guide says.
  */
 fileNeeds('curl');
 
@@ -28,7 +28,7 @@ interface Shown {
   readonly command: string;
   readonly answer: unknown;
 }
-const shown: Shown[] = [...guide.matchAll(/```sh\n([\s\S]*?)```([\s\S]*?)(?=```sh\n|$)/g)].map(
+const shown: Shown[] = [...guide.matchAll(/```sh\n(?!export)([\s\S]*?)```([\s\S]*?)(?=```sh\n|$)/g)].map(
   ([, command = '', after = '']) => {
     const [, json] = /^[^#]*?```json\n([\s\S]*?)```/.exec(after) ?? [];
     return { command, answer: json === undefined ? undefined : JSON.parse(json) };
@@ -44,7 +44,6 @@ beforeAll(async () => {
   folder = await temporaryDirectory('guide');
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   await service.register();
-  replaced.set('https://quotes.example', `https://127.0.0.1:${api.port}`);
   replaced.set('2026-11-17T18:00:00Z', new Date(Date.now() - 3_600_000).toISOString());
   replaced.set('2026-11-21T12:00:00Z', new Date(Date.now() + 3_600_000).toISOString());
 });
@@ -56,7 +55,14 @@ async function paste({ command }: Shown): Promise<{ status: number; body: any }>
   const { stdout } = await promisify(execFile)(
     'bash',
     ['-c', text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `)],
-    { env: { ...process.env, API_KEY: api.keys.test, CURL_CA_BUNDLE: join(folder, 'ca.pem') } },
+    {
+      env: {
+        ...process.env,
+        BASE_URL: `https://127.0.0.1:${api.port}`,
+        API_KEY: api.keys.test,
+        CURL_CA_BUNDLE: join(folder, 'ca.pem'),
+      },
+    },
   );
   const [, body = '', status] = /^([\s\S]*)\n(\d{3})$/.exec(stdout) ?? [];
   return { status: Number(status), body: JSON.parse(body) };
@@ -70,12 +76,13 @@ function shapeOf(value: unknown): unknown {
 }
 
 test('the guide has the commands that are tried here, and no other', () => {
-  expect(shown.map(({ command }) => /https:\S+\/v1\/([\w-]+(?:\/[a-z]+)?)/.exec(command)?.[1])).toEqual([
+  expect(shown.map(({ command }) => /\$BASE_URL\/v1\/([\w-]+(?:\/[a-z]+)?)/.exec(command)?.[1])).toEqual([
     'finance-quote',
+    'sandbox/credit',
+    'sandbox/credit',
+    'notifications',
     'webhook-keys',
     'notifications/test',
-    'sandbox/credit',
-    'sandbox/credit',
     'notifications',
     'notifications/ntf',
     'notifications/recover',
@@ -99,13 +106,14 @@ test.each(['/v1/finance-quote', '/v1/webhook-keys', '/v1/notifications/test'])(
 );
 
 test('an application is simulated, told, and moved on', async () => {
-  const [open, move] = shown.slice(3) as [Shown, Shown];
+  const [open, move, list] = shown.slice(1) as [Shown, Shown, Shown];
   const { body } = await paste(find('/v1/finance-quote'));
   replaced.set('qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', body.data.service_quote_id);
   const opened = await paste(open);
   expect(opened).toMatchObject({ status: 201, body: { data: { status: 'completed' } } });
   replaced.set('app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', opened.body.data.credit_application_id);
   expect(await paste(move)).toMatchObject({ status: 200, body: { data: { status: 'refunded' } } });
+  expect(await paste(list)).toMatchObject({ status: 200, body: { success: true } });
   const told = () =>
     service.receiver.received.map(({ body: text }) => JSON.parse(text).data.status as string);
   await until(() => told().includes('refunded'), 'all is delivered', 60_000);
@@ -115,7 +123,7 @@ type Catchup = [Shown, Shown, Shown, Shown, Shown, Shown, Shown];
 
 test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
   const { receiver } = service;
-  const [list, one, dryRun, begin, follow, application, again] = shown.slice(5) as Catchup;
+  const [list, one, dryRun, begin, follow, application, again] = shown.slice(6) as Catchup;
   receiver.behave(() => 503);
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   await tell(api.database, opened.applicationId, 'submitted');

@@ -9,10 +9,8 @@ import { projectFiles, root } from './tree';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
-// What has been is told in the past tense. What is served is made of other pages.
-const pages = projectFiles.filter(
-  (file) => file.endsWith('.md') && file !== 'docs/changelog.md' && !file.startsWith('api/documentation/'),
-);
+// What has been is told in the past tense.
+const pages = projectFiles.filter((file) => file.endsWith('.md') && file !== 'docs/changelog.md');
 const handbook = pages.filter((file) => file.startsWith('docs/operations'));
 const code = projectFiles
   .filter((file) => /\.(ts|cjs|mjs|sh|yml)$/.test(file))

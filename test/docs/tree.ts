@@ -4,14 +4,14 @@ import { join, resolve } from 'node:path';
 export const root = resolve(__dirname, '../..');
 
 /** As .gitignore has them. */
-const KEPT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', 'coverage', '.cache']);
+const KEPT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', 'coverage', '.cache', 'api/site']);
 
 /** Every file of the project, without Git, from its root. */
 export const projectFiles: readonly string[] = within('');
 
 function within(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true })
-    .filter(({ name }) => !KEPT_OUT.has(name))
+    .filter(({ name }) => !KEPT_OUT.has(name) && !KEPT_OUT.has(join(folder, name)))
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       return entry.isDirectory() ? within(path) : [path];

@@ -48,7 +48,7 @@ describe('request lines', () => {
       '..%00/',
       '.env',
     ])
-      expectRefusal(await send({ line: `GET /docs/static/${path} HTTP/1.1` }), 404, 'NOT_FOUND');
+      expectRefusal(await send({ line: `GET /docs/${path} HTTP/1.1` }), 404, 'NOT_FOUND');
   });
 
   test.each(

@@ -97,7 +97,7 @@ describe('with a limit of 20 calls', () => {
     ['an unknown method', 'DELETE', '/v1/finance-quote'],
     ['a path that is none', 'GET', '/%zz'],
     ['two hosts', 'GET', '/v1/webhook-keys', 'Host: b\r\n'],
-    ['the documentation', 'GET', '/docs/guide'],
+    ['the documentation', 'GET', '/llms.txt'],
     ['the contract', 'GET', '/openapi.json'],
   ])(
     'a call of %s with a valid key counts for the key, never for its address',

@@ -1,0 +1,64 @@
+/**
+ * Makes the documentation site in `api/site`, from which the API serves it: VitePress renders the Markdown, and Scalar draws the reference
+ * in the browser. Does nothing when the site is up to date.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { plainFiles, ROOT, sitePages, SOURCES } from './pages';
+
+const SITE = join(ROOT, 'api/site');
+const STAMP = join(ROOT, '.cache/site');
+/** Of VitePress: its configuration and its theme, which leads here. */
+const SOURCE = join(ROOT, '.cache/site-source');
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+/** @throws when a page links to what is not served, or VitePress fails: with what it said. */
+export async function ensureSite(): Promise<void> {
+  const { guide, others } = sitePages();
+  const plain = plainFiles();
+  const hash = createHash('sha256').update(JSON.stringify([guide, others, plain]));
+  for (const name of readdirSync(__dirname)) hash.update(readFileSync(join(__dirname, name)));
+  for (const file of ['package-lock.json', 'contracts/openapi.json'])
+    hash.update(readFileSync(join(ROOT, file)));
+  const wanted = hash.digest('hex');
+  if (existsSync(SITE) && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return;
+  rmSync(SOURCE, { recursive: true, force: true });
+  for (const { path, text } of [...guide, ...others]) put(join(SOURCE, `${path}.md`), text);
+  for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(SOURCE, name));
+  put(join(SOURCE, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
+  put(
+    join(SOURCE, '.vitepress/theme/index.js'),
+    "export { default } from '../../../../scripts/site/theme.js';\n",
+  );
+  await promisify(execFile)(
+    process.execPath,
+    [join(ROOT, 'node_modules/vitepress/bin/vitepress.js'), 'build', SOURCE],
+    {
+      // Links to these are files, no pages.
+      env: { ...process.env, VITE_EXTRA_EXTENSIONS: SOURCES.join(',') },
+    },
+  );
+  const made = join(SOURCE, '.vitepress/dist');
+  for (const [path, text] of plain) put(join(made, path), text);
+  rmSync(SITE, { recursive: true, force: true });
+  renameSync(made, SITE);
+  put(STAMP, wanted);
+}
+
+if (require.main === module) void ensureSite();
