@@ -1,17 +1,9 @@
 #!/usr/bin/env bash
-# Prints a folder with the `node` and `npm` of a release line, for the front of a PATH: `scripts/node-release.sh 20|22|24`.
-# Both are packages of npm, installed once into the tools folder. The npm is of the line that comes with that Node.
+# Prints a folder with the `node` and `npm` of Node 24, which releases ship on, for the front of a PATH. Both are packages of npm, installed
+# once into the tools folder. The npm is the one that comes with that Node.
 set -euo pipefail
 
-case "${1:-}" in
-  # The oldest that package.json allows.
-  20) node=20.19.0 npm=10.8.2 ;;
-  22) node=22.23.3 npm=10.9.9 ;;
-  # What releases ship on.
-  24) node=24.21.0 npm=11.19.1 ;;
-  *) echo "usage: $0 20|22|24" >&2 && exit 2 ;;
-esac
-
+node=24.21.0 npm=11.19.1
 package="node-$(node -p 'process.platform')-$(node -p 'process.arch')"
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/partner-finance-quote-service/node-$node-npm-$npm"
 bin="$folder/node_modules/.bin"

@@ -60,7 +60,7 @@ describe('against fifty digits', () => {
   it('agrees for effective APRs, whole months or days, any final payment', () => {
     fc.assert(
       fc.property(anyProduct, anyLoan, (product, loanPence) => expectOracle(product, loanPence)),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
   });
 
@@ -75,7 +75,7 @@ describe('against fifty digits', () => {
     });
     fc.assert(
       fc.property(terms, anyLoan, (fields, loanPence) => expectOracle(buildProduct(fields), loanPence)),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -107,9 +107,9 @@ describe('a plan', () => {
         expect(off).toBeLessThanOrEqual(aprTolerance(product, loanPence));
         expect(plan.costOfCreditPence > 0).toBe(product.aprBasisPoints > 0);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
-    expect(accepted).toBeGreaterThanOrEqual(300);
+    expect(accepted).toBeGreaterThanOrEqual(100);
   });
 
   it('rounds a clearing plan down where rounding up would leave nothing for the last payment', () => {

@@ -73,7 +73,7 @@ it('is one link, escaped, and the text within the limit', () => {
       const href = html.match(/^[^<>]* <a href="([^"<>']*)">Learn more<\/a>$/)?.[1];
       expect(visibleText(href ?? '')).toBe(link);
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   );
 });
 
@@ -157,8 +157,8 @@ describe('a price in the summary can be had at the amounts of its link', () => {
         if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer')
           noneAtLink += 1;
       }),
-      { numRuns: 2_000 },
+      { numRuns: 700 },
     );
-    expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(60);
+    expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(20);
   });
 });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installPackage, runScript } from '../../clients/typescript/test/package';
+import { installPackage, runScript } from '../../clients/typescript/test/built-package';
 import { freePort } from '../../dev/ports';
 import { STORIES } from '../../domain/application-states';
 import { useApi } from '../support/api';
@@ -15,7 +15,7 @@ let listening: ProjectProcess;
 let receiver: ProjectProcess;
 beforeAll(async () => {
   folder = await temporaryDirectory('minute');
-  installPackage(folder);
+  await installPackage(folder);
 }, 120_000);
 // Before the API closes, which would wait for what is asked of it.
 afterEach(async () => {

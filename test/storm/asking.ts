@@ -22,22 +22,21 @@ interface Way {
   readonly timeoutMs?: number;
 }
 
-/** Calls of the API, and what they showed. */
-export interface Asking {
-  /** Answers without a request id or the envelope. */
-  readonly improperAnswers: string[];
-  readonly answers: { count: number };
-  /** @returns null when no answer came. */
-  readonly ask: (wanted: Asked, way: Way) => Promise<StormAnswer | null>;
-}
+export type Asking = ReturnType<typeof openAsking>;
 
-export function openAsking(): Asking {
+/** Calls of the API, and what they showed. */
+export function openAsking() {
   const improperAnswers: string[] = [];
   const answers = { count: 0 };
   return {
+    /** Answers without a request id or the envelope. */
     improperAnswers,
     answers,
-    async ask({ path, key, body }, { base, agent, timeoutMs = 20_000 }) {
+    /** @returns null when no answer came. */
+    async ask(
+      { path, key, body }: Asked,
+      { base, agent, timeoutMs = 20_000 }: Way,
+    ): Promise<StormAnswer | null> {
       try {
         const answer = await request(`${base}${path}`, {
           method: 'POST',

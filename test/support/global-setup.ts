@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { buildPackage } from '../../clients/typescript/test/built-package';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from './emitted';
 import { freePort } from '../../dev/ports';
@@ -14,7 +15,7 @@ import { startWatchdog } from './watchdog';
 
 /**
  * Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. One
- * Temporal, one workflow bundle, when a file asks for them.
+ * Temporal, one workflow bundle, one build of the client, when a file asks for them.
  */
 // oxlint-disable-next-line import/no-default-export -- Jest asks for one.
 export default async function globalSetup(): Promise<void> {
@@ -34,10 +35,17 @@ export default async function globalSetup(): Promise<void> {
       autovacuum: 'off',
       max_connections: 200,
       shared_buffers: '64MB',
+      // The usual 4,096 cost each connection milliseconds of the test's process.
+      scram_iterations: '1',
     },
   });
   const temporal = temporalOfRun(directory);
-  const withdraw = await offerOnDemand(temporal.starters);
+  const built = join(directory, 'client');
+  const client = async () => {
+    buildPackage(built);
+    return { built };
+  };
+  const withdraw = await offerOnDemand({ ...temporal.starters, client });
   const stop = async () => {
     await withdraw();
     await Promise.all([server.stop(), temporal.stop()]);
@@ -67,6 +75,8 @@ async function createTemplate(url: string): Promise<void> {
   try {
     await sql`create database template_quotes`;
     const template = new URL(url);
+    // Its verifier was made before the server had these settings.
+    await sql.unsafe(`alter role current_user password '${template.password}'`);
     template.pathname = '/template_quotes';
     await migrateWithLogins(template.href);
     // Nobody may connect to it: a clone needs a source without sessions.

@@ -7,7 +7,7 @@ import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { storeRow } from '../../../test/support/partner-events';
-import { installPackage, runScript, typeCheck } from './package';
+import { installPackage, runScript, typeCheck } from './built-package';
 
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
 
@@ -19,7 +19,7 @@ let secret: string;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('client');
-  installPackage(folder);
+  await installPackage(folder);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   ({ secret } = await register());
 }, 300_000);

@@ -12,7 +12,7 @@ import { needs } from '../../../test/support/needs';
 import { storeRow } from '../../../test/support/partner-events';
 import { startNode, type ProjectProcess } from '../../../test/support/project-process';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
-import { installPackage } from './package';
+import { installPackage } from './built-package';
 
 /** `partner-finance listen` as a process of its own, between the real service, which has no endpoint, and a receiver on this machine. */
 const api = useApi();
@@ -38,7 +38,7 @@ const receiver = createServer((request, response) => {
 });
 beforeAll(async () => {
   folder = await temporaryDirectory('listen');
-  installPackage(folder);
+  await installPackage(folder);
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
 }, 120_000);

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onPath } from '../../../test/support/needs';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
-import { installPackage } from './package';
+import { installPackage } from './built-package';
 
 /** The built package does the same everywhere. What it does is in smoke.mjs, which needs no network. */
 let folder: string;
 beforeAll(async () => {
   folder = await temporaryDirectory('runtimes');
-  installPackage(folder);
+  await installPackage(folder);
   copyFileSync(join(__dirname, 'smoke.mjs'), join(folder, 'smoke.mjs'));
   writeFileSync(
     join(folder, 'main.mjs'),

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 tools=$1 here=test/containers/images
 names=$({ sed -n 's/^ *image: \([a-z].*\)$/\1/p' docker-compose.yml; sed -n 's/^FROM \([a-z]*:[^ ]*\).*/\1/p' Dockerfile; } | sed 's/@.*//' | sort -u)
-node=$(scripts/node-release.sh 24)
+node=$(scripts/node-release.sh)
 ui=$(sed -n 's|^temporalio/ui:||p' <<<"$names")
 state=$(cat "$here"/* <(echo "$names $node") | sha256sum | cut -c1-16)
 if [ "$(cat "$tools/images" 2>/dev/null)" = "$state" ] && docker image inspect -f. node:24-bookworm-slim >/dev/null 2>&1; then exit 0; fi

@@ -2,16 +2,21 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { demand } from '../../../test/support/on-demand';
 
 const PACKAGE = join(__dirname, '..');
 const tsc = join(PACKAGE, 'node_modules/typescript/lib/tsc.js');
 
-/** Builds the package and lays it out in a folder of its own as npm would; scripts there import it by name. */
-export function installPackage(folder: string): void {
+/** Compiles the package into a folder, for all test files of a run. */
+export const buildPackage = (outDir: string) =>
+  compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', outDir]);
+
+/** Lays the package out in a folder of its own as npm would; scripts there import it by name. */
+export async function installPackage(folder: string): Promise<void> {
   const installed = join(folder, 'node_modules/partner-finance-client');
   mkdirSync(installed, { recursive: true });
   cpSync(join(PACKAGE, 'package.json'), join(installed, 'package.json'));
-  compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', join(installed, 'dist')]);
+  cpSync((await demand<{ built: string }>('client')).built, join(installed, 'dist'), { recursive: true });
   const commands = join(folder, 'node_modules/.bin');
   mkdirSync(commands, { recursive: true });
   chmodSync(join(installed, 'dist/listen.js'), 0o755);
