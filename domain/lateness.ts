@@ -7,6 +7,8 @@ export interface Span {
 /** What is known of one event and of what happened around it. */
 export interface LatenessFacts {
   readonly createdAt: Date;
+  /** When its last resend was ordered, if any: by an operator, its partner or a recovery. */
+  readonly sentAgainAt: Date | null;
   readonly deliveredAt: Date | null;
   /** How it ended otherwise, and when; null while it is under way. */
   readonly endedAt: Date | null;
@@ -27,7 +29,15 @@ export interface LatenessFacts {
 }
 
 export type LateReason = Span & {
-  readonly why: 'failed' | 'unanswered' | 'held' | 'paused' | 'our_outage' | 'earlier_event' | 'no_free_slot';
+  readonly why:
+    | 'failed'
+    | 'unanswered'
+    | 'held'
+    | 'paused'
+    | 'our_outage'
+    | 'earlier_event'
+    | 'no_free_slot'
+    | 'sent_again';
   /** What was answered, why it was held, who paused it, what it waited for; null when there is no more to say. */
   readonly what: string | null;
 };
@@ -35,13 +45,13 @@ export type LateReason = Span & {
 /** A first attempt begins within a second. What waited longer for it has waited for something. */
 const PROMPT_MS = 5_000;
 
-/** Milliseconds from the creation to the delivery, or until now while there is none. */
-export const latenessMs = ({
-  createdAt,
-  deliveredAt,
-  now,
-}: Pick<LatenessFacts, 'createdAt' | 'deliveredAt' | 'now'>) =>
-  (deliveredAt ?? now).getTime() - createdAt.getTime();
+/** The resend that an event owes its delivery to; null for none, and for a resend of what had been delivered. */
+const neededResend = ({ sentAgainAt, deliveredAt }: Pick<LatenessFacts, 'sentAgainAt' | 'deliveredAt'>) =>
+  sentAgainAt !== null && (deliveredAt === null || sentAgainAt < deliveredAt) ? sentAgainAt : null;
+
+/** Milliseconds from the creation, or from the order to send it again, to the delivery, or until now while there is none. */
+export const latenessMs = (facts: Pick<LatenessFacts, 'createdAt' | 'sentAgainAt' | 'deliveredAt' | 'now'>) =>
+  (facts.deliveredAt ?? facts.now).getTime() - (neededResend(facts) ?? facts.createdAt).getTime();
 
 /** Says why an event was late, in the order in which it happened; nothing for one that was delivered at once. */
 export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
@@ -57,8 +67,13 @@ export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
   ];
   const firstAt = attempts[0]?.at ?? end;
   const waited = firstAt.getTime() - createdAt.getTime() > PROMPT_MS;
-  if (waited && earlier !== null && earlier.from < firstAt && (earlier.to ?? now) > createdAt)
-    found.push({ ...spanOf(earlier), why: 'earlier_event', what: earlier.notificationId });
+  if (waited && earlier !== null && earlier.from < firstAt && (earlier.to ?? now) > createdAt) {
+    // Its wait ended with its own first attempt at the latest.
+    const to = attempts.length > 0 && (earlier.to ?? now) > firstAt ? firstAt : earlier.to;
+    found.push({ from: createdAt, to, why: 'earlier_event', what: earlier.notificationId });
+  }
+  const resent = neededResend(facts);
+  if (resent !== null) found.push({ from: resent, to: resent, why: 'sent_again', what: null });
   // Nothing else explains the wait before the first attempt: as many others were being sent to its endpoint.
   if (waited && !found.some(({ why, from }) => why !== 'failed' && why !== 'unanswered' && from < firstAt))
     found.push({
@@ -89,3 +104,38 @@ function failures(attempts: LatenessFacts['attempts']): LateReason[] {
     what: group.why === 'unanswered' ? `${count}` : `${what}${count === 1 ? '' : ` (${count} times)`}`,
   }));
 }
+
+const WHY_HELD: Readonly<Record<string, string>> = {
+  endpoint_gone: 'the endpoint answered 410 and was disabled',
+  endpoint_failing: 'the endpoint had failed for 120 h and was disabled',
+  endpoint_disabled: 'the endpoint was disabled by an operator of the service',
+};
+
+/** Why an event is or was held, for partners and operators. */
+export const whyHeld = (reason: string | null) => WHY_HELD[reason ?? ''] ?? 'no endpoint was registered';
+
+/** A reason as a partner can read it. */
+export function reasonText({ why, what, from, to }: LateReason): string {
+  const span = `${clock(from)} to ${to === null ? 'now' : clock(to)}`;
+  switch (why) {
+    case 'failed':
+      return `your endpoint answered ${/^\d/.test(what ?? '') ? '' : 'with '}${what}, ${span}`;
+    case 'unanswered':
+      return `${what} attempts of ours have no recorded answer, ${span}`;
+    case 'held':
+      return `held ${span}: ${whyHeld(what)}`;
+    case 'paused':
+      return `paused ${span}${what === null ? '' : ` by ${what}`}`;
+    case 'sent_again':
+      return `sent again at ${clock(from)}`;
+    case 'our_outage':
+      return `outage of ours ${span} (${what === 'temporal' ? 'Temporal' : 'no worker, or no database'})`;
+    case 'earlier_event':
+      return `waited ${span} for the earlier event ${what} of its application`;
+    case 'no_free_slot':
+      return `waited ${span} while 16 other events were being sent to your endpoint`;
+  }
+}
+
+/** `11-22 14:05:12Z` */
+const clock = (at: Date) => `${at.toISOString().slice(5, 19).replace('T', ' ')}Z`;

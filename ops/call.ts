@@ -12,7 +12,7 @@ import { jsonText, textOf, WIDEST, type Answer } from './output';
 import type { TemporalOrders } from './temporal';
 
 /** What the command line needs from its surroundings. Functions are called only by commands that need them. */
-export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'retentionAt'> {
+export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'retentionAt' | 'embedded'> {
   readonly connect: () => Database;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;

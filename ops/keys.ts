@@ -17,7 +17,6 @@ import {
   rotateServiceKey,
   setServiceKeyState,
   lastUses,
-  type ServiceKeySummary,
 } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import {
@@ -82,12 +81,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
     const { partner: partnerId, after, limit } = call.options;
     const found = await listKeys(call.db, { partnerId, after, limit });
-    const used = await lastUses(
-      call.db,
-      found.map(({ keyId }) => keyId),
-    );
-    const view = (one: ApiKeySummary) => ({ ...snakeCased(one), last_used_at: used.get(one.keyId) ?? null });
-    const answer = listed(found, view, {
+    const answer = listed(found, await viewOf(call.db, found), {
       key: 'key_id',
       partner: 'partner_id',
       environment: 'environment',
@@ -137,15 +131,7 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
   const list = keys.command('list').description('Service keys, without the keys themselves.');
   handle(list, deps, async ({ db }) => {
     const found = await listServiceKeys(db);
-    const used = await lastUses(
-      db,
-      found.map(({ keyId }) => keyId),
-    );
-    const view = (one: ServiceKeySummary) => ({
-      ...snakeCased(one),
-      last_used_at: used.get(one.keyId) ?? null,
-    });
-    return listed(found, view, {
+    return listed(found, await viewOf(db, found), {
       key: 'key_id',
       name: 'name',
       lender: 'lender',
@@ -163,6 +149,13 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
     owner: ({ name }) => name,
     details: ({ name, lender, environment }) => ({ name, lender, environment }),
   });
+}
+
+/** Keys with when each was last used. */
+async function viewOf<S extends KeySummary>(db: DbOrTransaction, found: readonly S[]) {
+  const ids = found.map(({ keyId }) => keyId);
+  const used = await lastUses(db, ids);
+  return (one: S) => ({ ...snakeCased(one), last_used_at: used.get(one.keyId) ?? null });
 }
 
 interface KeyKind<S extends KeySummary> {

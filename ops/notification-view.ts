@@ -6,6 +6,7 @@ import type {
   StoredNotification,
 } from '../db/notifications/operator';
 import type { DeliveryNow } from '../domain/delivery-now';
+import { whyHeld } from '../domain/lateness';
 import type { OpsDeps } from './call';
 import { age, facts, listed, moment, printable, snakeCased, type Answer } from './output';
 
@@ -64,8 +65,8 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
       return [end, end + when];
     }
     case 'held': {
-      const why = WHY_HELD[now.reason ?? ''] ?? 'because no endpoint is registered';
-      return [`held${days}${now.reason === null ? '' : `: ${now.reason}`}`, `held${when}, ${why}`];
+      const brief = `held${days}${now.reason === null ? '' : `: ${now.reason}`}`;
+      return [brief, `held${when}: ${whyHeld(now.reason)}`];
     }
     case 'sending':
       return ['sending', `an attempt is under way${when}`];
@@ -112,12 +113,6 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
       return [`due${days}`, `due${when}: the next worker takes it, within a second when one is running`];
   }
 }
-
-const WHY_HELD: Readonly<Record<string, string>> = {
-  endpoint_gone: 'because its endpoint answered 410 and was disabled',
-  endpoint_failing: 'because its endpoint failed for 120 h and was disabled',
-  endpoint_disabled: 'because an operator has disabled its endpoint',
-};
 
 /** `14:05:12Z`, with the day when that is another one. */
 function clock(moment: Date, at: Date): string {

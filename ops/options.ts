@@ -60,6 +60,8 @@ export function opsOptions(readSettings: () => Config) {
       return typeof page === 'string' ? deliveryStoryUrl(page, temporal().namespace, delivery) : null;
     },
     retentionAt: () => readSettings().RETENTION_AT,
+    /** Whether commands go to the embedded stack of DATA_DIR, which has no backups. */
+    embedded: () => typeof stackFile(readSettings()).databaseUrl === 'string',
     async checkTarget(url: string): Promise<WebhookUrlCheck> {
       const config = readSettings();
       const rules = targetRules(config);

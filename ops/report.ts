@@ -3,11 +3,11 @@ import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
 import { LONGEST_SPAN_DAYS } from '../db/notifications/operator';
 import { resolveSpan } from '../db/notifications/recoverable';
 import type { Reader } from '../db/postgres/connect';
-import { lateReasons, latenessMs, type LateReason } from '../domain/lateness';
+import { lateReasons, latenessMs, reasonText, type LateReason } from '../domain/lateness';
 import { duration, environmentOption, limited, withSpan, type SpanOptions } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
-import { moment, printable, snakeCased, table, textOf, type Answer } from './output';
+import { printable, snakeCased, table, textOf, type Answer } from './output';
 
 /** A partner's busiest day; more is asked for in spans. */
 const MOST_EVENTS = 10_000;
@@ -33,7 +33,9 @@ export function addReportCommand(notifications: Command, deps: OpsDeps): void {
     const { partner: partnerId, environment, late = 0, csv, limit } = options;
     const span = await resolveSpan(db, options.since, options.until, LONGEST_SPAN_DAYS);
     const found = await reportEvents(db, { partnerId, environment, ...span, limit });
-    const events = found.filter((one) => latenessMs(one) >= late * 1_000).map(eventView);
+    // One that was sent again is reported when the whole way took so long.
+    const way = (one: ReportedEvent) => latenessMs({ ...one, sentAgainAt: null });
+    const events = found.filter((one) => way(one) >= late * 1_000).map(eventView);
     const delivered = found.filter(({ deliveredAt }) => deliveredAt !== null).length;
     const title = `Events of ${partnerId} created from ${span.since} to ${span.until}: ${found.length}, delivered ${delivered}, shown ${events.length}.`;
     const more = found.length === limit ? `\nThere may be more: ${limit} were read (--limit).` : '';
@@ -55,12 +57,14 @@ function eventView(one: ReportedEvent) {
     merchantReference,
     state,
     createdAt,
+    sentAgainAt,
     deliveredAt,
   } = one;
   const reasons = lateReasons(one);
   return {
     ...snakeCased({ notificationId, eventId, eventType, environment, merchantReference, state }),
     created_at: createdAt,
+    sent_again_at: sentAgainAt,
     delivered_at: deliveredAt,
     late_seconds: Math.round(latenessMs(one) / 100) / 10,
     reasons: reasons.map(reasonView),
@@ -69,34 +73,6 @@ function eventView(one: ReportedEvent) {
 }
 
 const reasonView = ({ from, to, why, what }: LateReason) => ({ why, what, from, to });
-
-const WHY_HELD: Readonly<Record<string, string>> = {
-  endpoint_gone: 'the endpoint answered 410 and was disabled',
-  endpoint_failing: 'the endpoint had failed for 120 h and was disabled',
-  endpoint_disabled: 'the endpoint was disabled by us',
-  webhook_not_registered: 'no endpoint was registered',
-};
-
-/** A reason as a partner can read it. */
-export function reasonText({ why, what, from, to }: LateReason): string {
-  const span = `${clock(from)} to ${to === null ? 'now' : clock(to)}`;
-  switch (why) {
-    case 'failed':
-      return `your endpoint answered ${/^\d/.test(what ?? '') ? '' : 'with '}${what}, ${span}`;
-    case 'unanswered':
-      return `${what} attempts of ours have no recorded answer, ${span}`;
-    case 'held':
-      return `held ${span}: ${WHY_HELD[what ?? ''] ?? 'there was no active endpoint'}`;
-    case 'paused':
-      return `paused ${span}${what === null ? '' : ` by ${what}`}`;
-    case 'our_outage':
-      return `outage of ours ${span} (${what === 'temporal' ? 'Temporal' : 'no worker, or no database'})`;
-    case 'earlier_event':
-      return `waited ${span} for the earlier event ${what} of its application`;
-    case 'no_free_slot':
-      return `waited ${span} while 16 other events were being sent to your endpoint`;
-  }
-}
 
 /** Why one is or was late; nothing for a test. */
 export async function reasonsOf(
@@ -121,8 +97,6 @@ export function withReasons(answer: Answer, reasons: readonly LateReason[]): Ans
     text: (most) => textOf(answer.text, most).replace('\n\n', () => `\n${text}\n`),
   };
 }
-
-const clock = (at: Date) => moment(at).slice(5);
 
 const tableOf = (events: readonly EventView[], most: number) =>
   table(
@@ -149,6 +123,7 @@ const CSV = [
   'merchant_reference',
   'state',
   'created_at',
+  'sent_again_at',
   'delivered_at',
   'late_seconds',
   'why',

@@ -54,7 +54,7 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   const [stored, temporal] = await Promise.all([storedState(db), temporalState(deps)]);
   const at = deps.now();
   const problems = [
-    ...('unreachable' in stored ? [stored.unreachable] : storedProblems(stored, at)),
+    ...('unreachable' in stored ? [stored.unreachable] : storedProblems(stored, at, deps.embedded())),
     ...('unreachable' in temporal ? [temporal.unreachable] : []),
   ];
   const title =
@@ -62,7 +62,7 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
       ? 'Well.'
       : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   const lines = facts({
-    ...('unreachable' in stored ? { Postgres: 'unreachable' } : storedLines(stored, at)),
+    ...('unreachable' in stored ? { Postgres: 'unreachable' } : storedLines(stored, at, deps.embedded())),
     Temporal:
       'unreachable' in temporal ? 'unreachable' : `reached, current build: ${temporal.current ?? 'none'}`,
   });
@@ -118,7 +118,11 @@ const endpointName = ({ partnerId, environment }: Stored['endpoints'][number]) =
   `${partnerId} ${environment}`;
 
 /** What somebody has to look at; the rest is in the lines. */
-function storedProblems({ postgres, processes, backlog, deliveries, endpoints }: Stored, at: Date): string[] {
+function storedProblems(
+  { postgres, processes, backlog, deliveries, endpoints }: Stored,
+  at: Date,
+  embedded: boolean,
+): string[] {
   const long = (since: Date | null, ms: number) => since !== null && at.getTime() - since.getTime() > ms;
   const running = processes.filter(({ lost }) => !lost);
   const kinds = [
@@ -155,13 +159,18 @@ function storedProblems({ postgres, processes, backlog, deliveries, endpoints }:
           : [],
     ),
     ...(deliveries.oldestPausedMs > PAUSED_LONG_MS ? ['Paused: for more than a day'] : []),
-    ...(long(postgres.lastBackupAt, BACKUP_OLD_MS) || (postgres.lastBackupAt === null && postgres.inUse)
+    ...(!embedded &&
+    (long(postgres.lastBackupAt, BACKUP_OLD_MS) || (postgres.lastBackupAt === null && postgres.inUse))
       ? ['Backup: none in the last 26 hours']
       : []),
   ];
 }
 
-function storedLines({ postgres, processes, backlog, deliveries, endpoints, pauses }: Stored, at: Date) {
+function storedLines(
+  { postgres, processes, backlog, deliveries, endpoints, pauses }: Stored,
+  at: Date,
+  embedded: boolean,
+) {
   const { queued, started, held } = deliveries.undelivered;
   const oldest = (ms: number) => `oldest ${age(new Date(at.getTime() - ms), at)}`;
   const single = deliveries.oldestPausedMs;
@@ -193,7 +202,10 @@ function storedLines({ postgres, processes, backlog, deliveries, endpoints, paus
             )
             .join('; ')
         : `no partner${single === 0 ? '' : `; single deliveries (${oldest(single)})`}`,
-    'Last backup': postgres.lastBackupAt === null ? 'none' : `${age(postgres.lastBackupAt, at)} ago`,
+    'Last backup':
+      postgres.lastBackupAt === null
+        ? `none${embedded ? ': the embedded stack makes none' : ''}`
+        : `${age(postgres.lastBackupAt, at)} ago`,
   };
 }
 

@@ -1,6 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ClaimedNotification } from '../db/notifications/claim';
+import { reasonText } from '../domain/lateness';
 import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states';
 import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
@@ -45,6 +46,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
   const { client, taskQueue, ladders, fastPath, build, onPath } = deps;
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
+    const { interruptions = [] } = notification;
     const ladderMs = eventType === TEST_EVENT_TYPE ? ladders.test : ladders.status;
     const eager = build.eager();
     const path: StartPath = !eager
@@ -62,6 +64,11 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: eager,
           staticSummary: `${eventType} to ${partnerId}, ${environment}`,
+          ...(interruptions.length > 0 && {
+            staticDetails: ['Before this:', '', ...interruptions.map((one) => `- ${reasonText(one)}`)].join(
+              '\n',
+            ),
+          }),
           typedSearchAttributes: [
             keyword('partner', partnerId),
             keyword('environment', environment),

@@ -53,6 +53,9 @@ const WHY: Record<Wait['because'], string> = {
   busy: 'enough sends to this endpoint are under way',
 };
 
+/** A worker takes up a timer within milliseconds: one that it takes up so much later has met an outage of ours. */
+const OUTAGE_MS = 10_000;
+
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
@@ -103,13 +106,18 @@ class Delivery {
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
       const summary = `wait ${seconds(waitMs)} before attempt ${this.step + 1}: ${why}`;
+      const dueAt = Date.now() + waitMs;
       await condition(() => orders.wake, waitMs, { summary });
+      const lateMs = Date.now() - dueAt;
+      if (lateMs > OUTAGE_MS)
+        story.interrupted(`${seconds(lateMs)} late: no worker took it up, or Temporal was away`);
     }
     if (orders.paused && !orders.wake) {
-      const before = this.status;
+      const [before, pausedAt] = [this.status, Date.now()];
       story.paused();
       this.show('paused');
       await condition(() => !orders.paused || orders.wake);
+      story.interrupted(`paused by an operator for ${seconds(Date.now() - pausedAt)}`);
       this.show(before);
     }
     if (orders.wake) this.told = true;
@@ -246,6 +254,9 @@ function createStory(notificationId: string) {
     waiting(waitMs: number, why: string): void {
       phase = 'waiting';
       now = `Waiting ${seconds(waitMs)} for attempt ${attempts + 1}: ${why}.`;
+    },
+    interrupted(how: string): void {
+      log.push(`attempt ${attempts + 1} ${how}`);
     },
     paused(): void {
       phase = 'paused';

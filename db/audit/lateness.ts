@@ -1,5 +1,5 @@
 import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
-import type { LatenessFacts, Span } from '../../domain/lateness';
+import type { LatenessFacts, LateReason, Span } from '../../domain/lateness';
 import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { msText as ms, oneRow, runPrepared, type Reader } from '../postgres/connect';
@@ -34,10 +34,11 @@ const SHARED = `
         'from', ${ms('paused_at')}, 'to', ${ms('resumed_at')}) order by paused_at), '[]')
       from delivery_pauses where coalesce(resumed_at, 'infinity') > $1::text::timestamptz) as pauses`;
 
-// Attempts, spans and the earlier event are looked up by keys for each event.
+// Attempts, spans and the earlier event are looked up by keys for each event. The wait for the earlier event has no row of its own: it is
+// read from that event, whose row is kept for longer than any attempt, and ends with this one's first attempt at the latest.
 const EVENTS = `
   select n.notification_id as "notificationId", n.partner_id as "partnerId", n.environment, n.event_id as "eventId", n.event_type as "eventType",
-    n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs",
+    n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs", ${ms('n.sent_again_at')} as "sentAgainMs",
     ${ms('n.delivered_at')} as "deliveredMs", ${ms('n.ended_at')} as "endedMs",
     (select coalesce(json_agg(json_build_object('at', ${ms('a.started_at')}, 'outcome', a.outcome, 'failure', a.failure,
         'httpStatus', a.http_status) order by a.attempt_number), '[]')
@@ -64,6 +65,7 @@ const EVENTS = `
 type Stored<S extends Span> = Omit<S, 'from' | 'to'> & { readonly from: number; readonly to: number | null };
 type Row = Omit<ReportedEvent, keyof LatenessFacts> & {
   readonly createdMs: number;
+  readonly sentAgainMs: number | null;
   readonly deliveredMs: number | null;
   readonly endedMs: number | null;
   readonly attempts: readonly (Omit<LatenessFacts['attempts'][number], 'at'> & { readonly at: number })[];
@@ -101,7 +103,7 @@ export async function reportEvents(reader: Reader, filter: ReportFilter): Promis
     limit,
   ]);
   const outages = shared.outages.map(spanOf);
-  return rows.map(({ createdMs, deliveredMs, endedMs, attempts, spans, earlier, ...one }) => {
+  return rows.map(({ createdMs, sentAgainMs, deliveredMs, endedMs, attempts, spans, earlier, ...one }) => {
     const own = spans.map(spanOf);
     const ofPartner = shared.pauses.filter(
       (pause) => pause.partnerId === one.partnerId && pause.environment === one.environment,
@@ -109,6 +111,7 @@ export async function reportEvents(reader: Reader, filter: ReportFilter): Promis
     return {
       ...one,
       createdAt: new Date(createdMs),
+      sentAgainAt: dateOf(sentAgainMs),
       deliveredAt: dateOf(deliveredMs),
       endedAt: dateOf(endedMs),
       attempts: attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
@@ -119,4 +122,23 @@ export async function reportEvents(reader: Reader, filter: ReportFilter): Promis
       now: new Date(shared.nowMs),
     };
   });
+}
+
+const INTERRUPTIONS = `
+  select n.notification_id as "notificationId", i.why, i.what, ${ms('i.began_at')} as from, ${ms('i.ended_at')} as to
+  from notifications n cross join lateral (
+    select kind as why, reason as what, began_at, ended_at from delivery_intervals where notification_id = n.notification_id
+    union all select 'paused', paused_by, paused_at, resumed_at from delivery_pauses p
+      where p.partner_id = n.partner_id and p.environment = n.environment
+    union all select 'our_outage', kind, began_at, ended_at from outages) i
+  where n.notification_id = any($1::text[]) and n.notification_id between $2 and $3
+    and i.ended_at > coalesce(n.sent_again_at, n.created_at)
+  order by i.began_at`;
+
+/** Holds, pauses and outages, now over, since each was created or ordered to be sent again. */
+export async function listInterruptions(reader: Reader, notificationIds: readonly string[]) {
+  const ids = notificationIds.toSorted();
+  type Row = Stored<LateReason> & { readonly notificationId: string };
+  const rows = await runPrepared<Row>(reader, INTERRUPTIONS, [ids, ids.at(0) ?? '', ids.at(-1) ?? '']);
+  return rows.map(spanOf);
 }

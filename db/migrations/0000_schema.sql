@@ -319,6 +319,7 @@ CREATE TABLE "notifications" (
 	"end_state" text,
 	"end_reason" text,
 	"ended_at" timestamp with time zone,
+	"sent_again_at" timestamp with time zone,
 	"recovery_id" text,
 	"request_id" text,
 	"trace_parent" text,
@@ -714,6 +715,6 @@ CREATE VIEW "notifications_now" WITH (security_invoker = true) AS
 SELECT n.notification_id, n.event_id, n.event_type, n.partner_id, n.environment, n.application_id, n.sequence, n.merchant_reference,
   n.body, n.created_at, coalesce(d.generation, n.generation) AS generation, coalesce(d.attempts, n.attempts) AS attempts,
   coalesce(d.state, n.end_state) AS state, coalesce(d.hold_reason, n.end_reason) AS end_reason, n.delivered_at, n.failed_month, n.ended_at,
-  n.recovery_id, n.request_id, n.trace_parent, d.priority, d.step, d.due_at, d.taken_at, d.started_at, d.first_attempt_at,
+  n.sent_again_at, n.recovery_id, n.request_id, n.trace_parent, d.priority, d.step, d.due_at, d.taken_at, d.started_at, d.first_attempt_at,
   d.next_attempt_at, d.paused_at, d.paused_by, d.held_at, d.checked_at, d.reserved_month
 FROM notifications n LEFT JOIN deliveries d USING (notification_id);

@@ -1,5 +1,7 @@
 import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
+import type { LateReason } from '../../domain/lateness';
 import type { Tenant } from '../../domain/tenant';
+import { listInterruptions } from '../audit/lateness';
 import { hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { fromText, testIsDelayed, updateText, type NotificationRef } from './notification';
 
@@ -10,6 +12,8 @@ export interface ClaimedNotification extends NotificationRef, Tenant {
   /** W3C `traceparent` of the request that caused it, where traces were made. */
   readonly traceParent: string | null;
   readonly ageMs: number;
+  /** What kept it from being sent before; of one that is late, or begins another generation. */
+  readonly interruptions?: readonly LateReason[];
 }
 
 /** The queue that a claim served last. The next claim begins after it. */
@@ -39,6 +43,9 @@ const CLAIM = `
   from claim_notifications_1($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
     $5::text, $6::text)`;
 
+/** An outage is noted when it has lasted so long (db/processes.ts): a younger one has not been through any. */
+const LATE_MS = 45_000;
+
 /** Claims due notifications (claim.sql): endpoints in turn, live ones first, events in order. */
 export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: ClaimOptions) {
   type Row = Omit<Claim, 'turn'> & {
@@ -48,7 +55,19 @@ export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: 
   const after = [turn?.partnerId ?? '', turn?.environment ?? ''];
   const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, ...after];
   const { partner: partnerId, environment, ...claim } = await oneRow<Row>(reader, CLAIM, parameters);
-  return { ...claim, turn: environment === '' ? null : { partnerId, environment } };
+  const late = claim.claimed.filter(({ generation, ageMs }) => generation > 1 || ageMs > LATE_MS);
+  const found =
+    late.length === 0
+      ? []
+      : await listInterruptions(
+          reader,
+          late.map((one) => one.notificationId),
+        );
+  const claimed = claim.claimed.map((one) => {
+    const interruptions = found.filter(({ notificationId }) => notificationId === one.notificationId);
+    return interruptions.length === 0 ? one : { ...one, interruptions };
+  });
+  return { ...claim, claimed, turn: environment === '' ? null : { partnerId, environment } };
 }
 
 const MARK_STARTED = `

@@ -34,7 +34,7 @@ interface ResendOptions {
 const BEGIN = `
   with n as (
     update notifications
-    set end_state = null, end_reason = null, ended_at = null, recovery_id = coalesce($3, recovery_id)
+    set end_state = null, end_reason = null, ended_at = null, sent_again_at = service_now(), recovery_id = coalesce($3, recovery_id)
     where notification_id = $1 and end_state is not null
     returning notification_id, partner_id, environment, application_id, sequence, event_type, generation, attempts, delivered_at)
   insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, delivered, priority, generation,

@@ -11,7 +11,7 @@ export const roleOf = (process: Process) => `quotes_${process}` as const;
 type Rights = Readonly<Partial<Record<Process, string>>>;
 
 const APPLICATION_MOVES = 'update (state, state_occurred_at, sequence, updated_at)';
-const SENT_AGAIN = 'end_state, end_reason, ended_at, recovery_id';
+const SENT_AGAIN = 'end_state, end_reason, ended_at, sent_again_at, recovery_id';
 const RELEASED =
   'state, generation, priority, due_at, held_at, hold_reason, started_at, first_attempt_at, checked_at, step';
 const RECOVERY_MOVES =
@@ -83,7 +83,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     worker: 'select',
     ops: 'select, insert (partner_id, environment, paused_by), update (resumed_at, resumed_by)',
   },
-  delivery_intervals: { ops: 'select' },
+  delivery_intervals: { worker: 'select', ops: 'select' },
   notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {

@@ -50,6 +50,8 @@ export const notifications = pgTable(
     endState: text('end_state', { enum: END_STATES }),
     endReason: text('end_reason'),
     endedAt: moment('ended_at'),
+    /** When its last resend was ordered. */
+    sentAgainAt: moment('sent_again_at'),
     recoveryId: text('recovery_id'),
     requestId: text('request_id'),
     traceParent: text('trace_parent'),

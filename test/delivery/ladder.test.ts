@@ -149,6 +149,8 @@ describe.each(['regular', 'fast'] as const)('on the %s path', (path) => {
     await handle.signal(resumeSignal);
     expect(await handle.result()).toMatchObject({ status: 'delivered', attempts: 4 });
     expect(await timersOf(handle)).toHaveLength(3);
+    const { log } = await handle.query(progressQuery);
+    expect(log[1]).toMatch(/^attempt 2 paused by an operator for 604\d{3}(\.\d)? s$/);
     await keepHistory(path === 'fast' ? 'fast-then-paused' : 'paused-and-resumed', handle);
   });
 

@@ -81,6 +81,27 @@ test('first attempts and retries wait, partners see pending and retrying, a test
   expect(await resume()).toMatchObject({ paused: false, changed: true });
   await until(() => delivered(3), 'all are delivered');
   expect(await states()).toEqual([{ state: 'delivered', count: 3, attempts: 2, generation: 2 }]);
+  expect(await detailsOf(retried.notificationId)).toMatch(/^Before this:\n\n- paused .* to .* by tester$/);
+  // An ordinary delivery has none, so that it costs nothing.
+  expect(await detailsOf(first.notificationId, 1)).toBeUndefined();
+});
+
+/** What Temporal's page shows of a workflow beside its summary. */
+const detailsOf = async (notificationId: string, generation = 2) =>
+  (
+    await temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, generation)).describe()
+  ).staticDetails();
+
+test('after a hold, the page of the next workflow names it', async () => {
+  const endpoint = ['--partner', service.api.partnerId, '--environment', 'sandbox'];
+  await ops('webhooks', 'disable', ...endpoint);
+  const { notificationId } = await store();
+  await until(async () => (await states()).some(({ state }) => state === 'held'), 'it is held');
+  await ops('webhooks', 'enable', ...endpoint);
+  await until(() => delivered(1), 'it is delivered');
+  expect(await detailsOf(notificationId)).toMatch(
+    /^Before this:\n\n- held .* to .*: the endpoint was disabled by an operator of the service$/,
+  );
 });
 
 test('a pause while two workers send: no attempt begins after it, what was sent is recorded, nothing is lost', async () => {

@@ -3,6 +3,7 @@ import { lateReasons, latenessMs, type LatenessFacts } from '../../domain/latene
 const at = (time: string) => new Date(`2026-11-22T${time}Z`);
 const FACTS: LatenessFacts = {
   createdAt: at('12:00:00'),
+  sentAgainAt: null,
   deliveredAt: at('12:10:00'),
   endedAt: null,
   attempts: [{ at: at('12:00:01'), outcome: 'delivered', failure: null, httpStatus: 200 }],
@@ -62,8 +63,22 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
   [
     'a wait for the earlier event of the application',
     { ...late, earlier: { ...from('11:59:00', '12:09:58'), notificationId: 'ntf_1' } },
-    [{ why: 'earlier_event', what: 'ntf_1', ...from('11:59:00', '12:09:58') }],
+    [{ why: 'earlier_event', what: 'ntf_1', ...from('12:00:00', '12:09:58') }],
   ],
+  [
+    'the same when nothing is known of the end of that one: it waited until its own first attempt',
+    { ...late, earlier: { ...from('11:59:00', null), notificationId: 'ntf_1' } },
+    [{ why: 'earlier_event', what: 'ntf_1', ...from('12:00:00', '12:09:59') }],
+  ],
+  [
+    'a resend that brought the delivery',
+    { sentAgainAt: at('12:09:00'), attempts: [attempt('12:00:01', 'timeout'), attempt('12:09:59', null)] },
+    [
+      { why: 'failed', what: 'timeout', ...from('12:00:01', '12:00:01') },
+      { why: 'sent_again', what: null, ...from('12:09:00', '12:09:00') },
+    ],
+  ],
+  ['a resend of what had been delivered', { sentAgainAt: at('12:30:00') }, []],
   [
     'a wait that nothing else explains: for a slot of its endpoint',
     late,
@@ -89,4 +104,8 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
 test('late until the delivery, or until now', () => {
   expect(latenessMs(FACTS)).toBe(600_000);
   expect(latenessMs({ ...FACTS, deliveredAt: null })).toBe(3_600_000);
+  // From the order to send it again; but what had been delivered does not become late by another resend.
+  expect(latenessMs({ ...FACTS, sentAgainAt: at('12:09:00') })).toBe(60_000);
+  expect(latenessMs({ ...FACTS, deliveredAt: null, sentAgainAt: at('12:59:00') })).toBe(60_000);
+  expect(latenessMs({ ...FACTS, sentAgainAt: at('12:30:00') })).toBe(600_000);
 });

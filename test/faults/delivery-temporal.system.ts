@@ -81,6 +81,23 @@ test('Temporal is away: ops says of no notification that it starts, and why it w
   await scene.ended(120_000);
 }, 240_000);
 
+test('no worker runs in mid-ladder: the page of the workflow says how late its next attempt was', async () => {
+  await temporal.start();
+  const environment = { TEST_LADDER_SECONDS: '0,1', RECONCILE_AFTER_MS: '600000' };
+  const worker = await scene.worker(environment);
+  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+  await attemptMade();
+  await worker.end('SIGTERM');
+  await new Promise((resolve) => setTimeout(resolve, 13_000));
+  await scene.worker(environment);
+  await scene.expectDelivered(['failed', 'delivered']);
+  const { log } = await temporal.client.workflow
+    .getHandle(deliveryWorkflowId(notificationId, 1))
+    .query<{ log: string[] }>('progress');
+  expect(log[1]).toMatch(/^attempt 2 1\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
+}, 240_000);
+
 test.each(PATHS)(
   'Temporal killed in mid-ladder: the ladder goes on from its file (%s)',
   async (path) => {

@@ -30,7 +30,7 @@ async function optionsFor(stack: object | null, environment: Record<string, stri
 
 test('without settings everything is that of the embedded stack', async () => {
   const options = await optionsFor(STACK);
-  expect(options.databaseUrl()).toBe(STACK.databaseUrl);
+  expect([options.databaseUrl(), options.embedded()]).toEqual([STACK.databaseUrl, true]);
   expect(options.keyRing().currentKeyId).toBe('embedded');
   expect(options.temporal()).toMatchObject({
     namespace: 'default',
@@ -70,6 +70,7 @@ test('the actor of a change is OPS_ACTOR, else the login name, and in production
 
 test('a database of its own has nothing of the embedded stack', async () => {
   const options = await optionsFor(STACK, OWN);
+  expect(options.embedded()).toBe(false);
   expect(() => options.keyRing()).toThrow('with DATABASE_URL set, WEBHOOK_KEYS must be');
   expect(options.temporal().connection.address).toBe('127.0.0.1:7233');
   expect(await options.checkTarget('https://localhost:18445/webhooks')).toMatchObject({ ok: false });

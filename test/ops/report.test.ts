@@ -1,3 +1,4 @@
+import { claimDue } from '../../db/notifications/claim';
 import { endNotification, openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { releaseHeld } from '../../db/notifications/hold';
 import {
@@ -100,6 +101,41 @@ test('the span of a pause of one delivery stays after its end, by whom it was, a
     expect.objectContaining({ why: 'paused', what: 'tester', to: expect.any(String) }),
   );
   expect(reasons).toContainEqual(expect.objectContaining({ why: 'our_outage', what: 'workers' }));
+});
+
+test('a claim says of a late event what was in its way, for the page of its workflow', async () => {
+  const id = await store();
+  await database.sql`insert into outages (kind, began_at, ended_at)
+    values ('temporal', service_now() - interval '1 s', service_now() + interval '50 s')`;
+  const claim = () =>
+    claimDue(database.sql, { limit: 100, slots: 100, leaseMs: 0, turn: null }).then(({ claimed }) =>
+      claimed.find(({ notificationId }) => notificationId === id),
+    );
+  expect(await claim()).toEqual(expect.not.objectContaining({ interruptions: expect.anything() }));
+  await advanceServiceClock(database, 60);
+  const { interruptions = [] } = (await claim()) ?? {};
+  expect(interruptions).toContainEqual(expect.objectContaining({ why: 'our_outage', what: 'temporal' }));
+});
+
+test('one that was sent again is late from that order on, and says when that was; the whole way decides on --late', async () => {
+  const id = await store();
+  await endNotification(
+    database.db,
+    { notificationId: id, generation: 1 },
+    { state: 'failed', reason: 'exhausted' },
+  );
+  await advanceServiceClock(database, 600);
+  await ops.json('notifications resend', id);
+  await advanceServiceClock(database, 602);
+  await attempt(id, DELIVERED, 2);
+  const [one] = (await report('--late', '5m')).events;
+  expect(one).toMatchObject({
+    notification_id: id,
+    sent_again_at: expect.any(String),
+    why: expect.stringMatching(/; sent again at /),
+  });
+  expect(one.late_seconds).toBeGreaterThan(1);
+  expect(one.late_seconds).toBeLessThan(60);
 });
 
 test('a span must be one, and a partner must be named', async () => {

@@ -81,6 +81,7 @@ export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
   now: () => new Date(),
   interruptible: () => new AbortController().signal,
   retentionAt: () => '03:15',
+  embedded: () => false,
   keyRing: () => {
     throw new Error('no webhook keys: set WEBHOOK_KEYS');
   },

@@ -95,6 +95,31 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   expect(err).toMatch(/^error: not well: \d found/);
 });
 
+test('the embedded stack makes no backups: that is a note, and no fault', async () => {
+  await database.sql`truncate backups`;
+  await database.sql`insert into partners (partner_id, name, created_at) values ('P100009', 'Old', service_now() - interval '3 days')`;
+  const ends = async (embedded: boolean) => {
+    const connect = () =>
+      connectDatabase({
+        url: database.url,
+        poolSize: 1,
+        applicationName: 'test',
+        statementTimeoutMs: 10_000,
+      });
+    const temporal = async () => ({ ...(await OTHER_DEPS.temporal()), ...ops.temporal });
+    return runWith({ ...OTHER_DEPS, connect, temporal, embedded: () => embedded }, ['status']);
+  };
+  expect(await ends(false)).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('Backup: none in the last 26 hours'),
+  });
+  const { code, out } = await ends(true);
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^Well\..*Last backup +none: the embedded stack makes none$/ms),
+  ]);
+});
+
 test('Postgres is away, or accepts and says nothing: it says so within seconds, and what Temporal says', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => void sockets.push(socket));
@@ -128,7 +153,7 @@ test('--watch shows it again until it is interrupted', async () => {
 test('when all workers were away, or Temporal, the first beat after it leaves a row; a short gap leaves none', async () => {
   const outages = async () => [
     ...(await database.sql`
-      select kind, extract(epoch from ended_at - began_at)::int as seconds from outages order by began_at, kind`),
+      select kind, extract(epoch from ended_at - began_at)::int as seconds from outages order by round(extract(epoch from began_at)), kind`),
   ];
   await advanceServiceClock(database, 20);
   await beat({ ...WORKER, temporal: false });
