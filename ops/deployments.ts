@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
+import { builtWorkflows } from '../runtime/temporal/workflow-code';
 import { group, handle, type Call, type OpsDeps } from './call';
 import { listed, snakeCased } from './output';
 import type { TemporalOrders } from './temporal';
@@ -9,6 +10,7 @@ import type { TemporalOrders } from './temporal';
 const EXAMPLES = `
 Examples:
   ops deployments show                        builds of the worker, and which one is current
+  ops deployments check                       can this release continue what is running?
   ops deployments set-current 2026-11-21.1    new and waiting deliveries go to this build
   ops deployments ramp 2026-11-21.1 --percent 5
   ops deployments ramp --end`;
@@ -36,6 +38,27 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
         builds: all.json,
       },
       text: (most) => `Current: ${current ?? 'workers without a build id'}${share}\n${all.text(most)}`,
+    };
+  });
+
+  const check = deployments
+    .command('check')
+    .description(
+      'Replay deliveries that are running now with the code of this release; before `set-current`.',
+    )
+    .option('--most <n>', 'of each kind: sending, retrying, paused, retention', wholeNumber(1, 10_000), 300);
+  handle<{ most: number }>(check, deps, async ({ options: { most } }) => {
+    const { replayed, broken } = await (await deps.temporal()).replayRunning(builtWorkflows(), most);
+    const counts = Object.entries(replayed).map(([kind, count]) => `${count} ${kind}`);
+    return {
+      json: { replayed, broken: broken.map(snakeCased) },
+      text: [
+        `Replayed: ${counts.join(', ')}.`,
+        ...broken.map((one) => `${one.workflowId}: ${one.error}`),
+      ].join('\n'),
+      ...(broken.length > 0 && {
+        failure: `This release cannot continue ${broken.length} of them: do not make it current.`,
+      }),
     };
   });
 

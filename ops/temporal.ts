@@ -10,6 +10,8 @@ import { Refused } from '../db/refused';
 import { RETENTION_LIMIT, retentionScheduleId } from '../runtime/temporal/retention-schedule';
 import { reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
+import { codeOptions, type WorkflowCode } from '../runtime/temporal/workflow-code';
+import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../workflows/names';
 import { TemporalUnreachable } from './exit-codes';
 
@@ -31,6 +33,19 @@ const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it. */
 const DEPLOYMENT_DEADLINE_MS = 15_000;
+/** Some hundreds of histories are read and replayed in seconds. */
+const REPLAY_DEADLINE_MS = 300_000;
+/** What is running at a release, by the step that it is in. */
+const RUNNING = {
+  ...Object.fromEntries(
+    ['sending', 'retrying', 'paused'].map((status) => [
+      status,
+      `WorkflowType = 'deliverNotification' AND ${SEARCH_ATTRIBUTE.status} = '${status}'`,
+    ]),
+  ),
+  retention: "WorkflowType = 'applyRetention'",
+};
+
 /** From announcing a build to making it current: 5 s until every worker knows, 12 for a start that its connection still retries. */
 const SETTLE_MS = 17_000;
 
@@ -40,6 +55,12 @@ const REFUSED = new Set([3, 5, 9]);
 const STATUS = ['unspecified', 'inactive', 'current', 'ramping', 'draining', 'drained', 'created'] as const;
 
 type Ask = <R>(request: (service: Connection['workflowService']) => Promise<R>) => Promise<R>;
+
+export interface Replayed {
+  /** How many workflows of each kind were replayed. */
+  readonly replayed: Readonly<Record<string, number>>;
+  readonly broken: readonly { readonly workflowId: string; readonly error: string }[];
+}
 
 /** What commands ask of Temporal, over a connection for each call. Every method throws TemporalUnreachable, and Refused with the reason. */
 export function temporalOrders(
@@ -118,6 +139,36 @@ export function temporalOrders(
           if (error instanceof WorkflowNotFoundError) return false;
           throw error;
         }
+      }),
+    /**
+     * Replays workflows that are running with other code, without making a step of theirs.
+     * @param most of each kind, newest first
+     */
+    replayRunning: (code: WorkflowCode, most: number): Promise<Replayed> =>
+      withClient(REPLAY_DEADLINE_MS, async (workflow) => {
+        // Imported only here: its native module takes longer to load than most commands take to run.
+        const { DefaultLogger, Runtime, Worker } = await import('@temporalio/worker');
+        try {
+          Runtime.install({ logger: new DefaultLogger('ERROR') });
+        } catch {
+          // A process that has run a worker has one.
+        }
+        const replayed: Record<string, number> = {};
+        async function* histories() {
+          for (const [kind, which] of Object.entries(RUNNING)) {
+            replayed[kind] = 0;
+            const query = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue}' AND ${which}`;
+            for await (const { workflowId, runId } of workflow.list({ query, pageSize: 100 })) {
+              if (replayed[kind] === most) break;
+              replayed[kind] += 1;
+              yield { workflowId, history: await workflow.getHandle(workflowId, runId).fetchHistory() };
+            }
+          }
+        }
+        const broken: { workflowId: string; error: string }[] = [];
+        for await (const { workflowId, error } of Worker.runReplayHistories(codeOptions(code), histories()))
+          if (error) broken.push({ workflowId, error: error.message });
+        return { replayed, broken };
       }),
     /** Starts the workflow that removes expired data. @throws Refused while one that was started by hand is running. */
     startRetention: (): Promise<void> =>

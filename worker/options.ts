@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { WorkflowBundleOption } from '@temporalio/worker';
+import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { SendWebhook } from '../activities';
 import { parseKeyRing } from '../db/endpoints/key-ring';
@@ -11,6 +9,7 @@ import { ConfigError, targetRules, type Config } from '../runtime/config/config'
 import { openTracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
+import { builtWorkflows, type WorkflowCode } from '../runtime/temporal/workflow-code';
 
 /**
  * Sends at once in a process: 16 for each of 25 endpoints that do not answer. Each may buffer 64 KiB of
@@ -28,11 +27,6 @@ const SWEEP_MS = 1_000;
 const RECONCILE_EVERY_MS = 10_000;
 /** A delivery is compared after this time without a step, which is longer than any activity (40 s). */
 const RECONCILE_AFTER_MS = 60_000;
-/** Written by `npm run build`, beside the compiled code. */
-const WORKFLOW_BUNDLE = join(__dirname, '../workflow-bundle.js');
-
-type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
-
 /** Only tests vary these. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
@@ -98,9 +92,3 @@ export function workerOptions(
     tracing: openTracing(config, 'pfqs-worker'),
   };
 }
-
-/** The bundle of the build. From sources, Temporal bundles the folder at the start, in two seconds. */
-const builtWorkflows = (): WorkflowCode =>
-  existsSync(WORKFLOW_BUNDLE)
-    ? { bundle: { codePath: WORKFLOW_BUNDLE } }
-    : { folder: join(__dirname, '../workflows') };

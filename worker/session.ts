@@ -3,7 +3,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type NativeConnectionOptions } from '@temporalio/worker';
 import type { createActivities } from '../activities';
 import { missingSearchAttributes } from '../runtime/temporal/namespace';
-import { workflowCode } from '../runtime/temporal/workflow-code';
+import { codeOptions, workflowCode } from '../runtime/temporal/workflow-code';
 import { startLoop, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
 import type { WorkerOptions } from './options';
@@ -88,7 +88,7 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
         activities: { ...activities.records, ...activities.local },
         maxConcurrentWorkflowTaskExecutions: mostWorkflowTasks,
         maxConcurrentLocalActivityExecutions: mostWorkflowTasks,
-        ...codeOf(workflows),
+        ...codeOptions(workflows),
       }),
       await Worker.create({
         ...shared,
@@ -126,12 +126,6 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
       await running.catch(() => undefined);
     },
   };
-}
-
-function codeOf(workflows: WorkerOptions['workflows']) {
-  if ('bundle' in workflows) return { workflowBundle: workflows.bundle };
-  const { workflowsPath, preloadModules } = workflowCode(workflows.folder);
-  return { workflowsPath, bundlerOptions: { preloadModules } };
 }
 
 /**

@@ -45,6 +45,23 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
   expect(await ops.column('action', 'changes list')).toEqual(verbs.map((verb) => `deployments.${verb}`));
 });
 
+test('a release that cannot continue what is running is named before it becomes current', async () => {
+  const replayed = { sending: 2, retrying: 300, paused: 0, retention: 0 };
+  ops.temporal = {
+    replayRunning: async (_, most) => ({ replayed: { ...replayed, retrying: most }, broken: [] }),
+  };
+  expect(await ops.text('deployments check')).toBe(
+    'Replayed: 2 sending, 300 retrying, 0 paused, 0 retention.\n',
+  );
+  expect(await ops.json('deployments check --most 7')).toMatchObject({
+    replayed: { retrying: 7 },
+    broken: [],
+  });
+  const broken = [{ workflowId: 'notification/ntf_1/1', error: 'Activity type mismatch' }];
+  ops.temporal = { replayRunning: async () => ({ replayed, broken }) };
+  await ops.refuses(1, 'This release cannot continue 1 of them', 'deployments check');
+});
+
 test('says why Temporal refuses, and ends with 3 when it cannot be reached', async () => {
   deploymentOf('one');
   await ops.refuses(2, 'Build nobody does not exist', 'deployments set-current nobody');

@@ -68,6 +68,7 @@ export const unreachable = async (): Promise<never> => {
 /** A Temporal that is away. */
 const AWAY: TemporalOrders = {
   orderDelivery: unreachable,
+  replayRunning: unreachable,
   startRetention: unreachable,
   describeDeployment: unreachable,
   setCurrent: unreachable,

@@ -23,7 +23,7 @@ export async function openReleases(temporal: TestTemporal) {
   // How long the change is announced matters to eager starts only, which have a test of their own.
   const orders = temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
-    { taskQueue: 'none', deployment: deploymentName },
+    { taskQueue: scene.taskQueue, deployment: deploymentName },
     100,
   );
   const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
@@ -50,6 +50,8 @@ export async function openReleases(temporal: TestTemporal) {
         60_000,
       ),
     deployment: () => orders.describeDeployment(),
+    /** What `ops deployments check` of a release with this code would find. */
+    check: (codePath: string) => orders.replayRunning({ bundle: { codePath } }, 10),
     /** Stores a test. @returns its id and its workflow */
     notify: async () => {
       const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });

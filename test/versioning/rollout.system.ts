@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => releases.close());
 
 test('deliveries under way go over to build two and back to build one, by the steps of docs/operations/upgrade.md', async () => {
-  const { scene, release, setCurrent, notify, attempts, builds } = releases;
+  const { scene, release, setCurrent, check, notify, attempts, builds } = releases;
   scene.receiver.behave(() => 503);
   const one = await release('one');
   await one.ready();
@@ -32,10 +32,16 @@ test('deliveries under way go over to build two and back to build one, by the st
   const early = await notify();
   await until(async () => (await attempts(early.id)) > 0, 'an attempt of build one', 60_000);
 
-  const two = await release('two', {
-    WORKFLOW_BUNDLE: await bundleWith(directory, 'retry ladder', 'ladder of build two'),
-  });
+  const codeOfTwo = await bundleWith(directory, 'retry ladder', 'ladder of build two');
+  const two = await release('two', { WORKFLOW_BUNDLE: codeOfTwo });
   await two.ready();
+  // Temporal lists a workflow under its new status a moment later.
+  await until(
+    async () => (await check(codeOfTwo)).replayed['retrying'] === 1,
+    'it replays with build two',
+    60_000,
+  );
+  expect(await check(codeOfTwo)).toMatchObject({ broken: [] });
   await setCurrent('two');
   await until(async () => (await builds(early.handle)).includes('two'), 'it went over', 60_000);
   // Until it has heard of the change a worker may start a delivery eagerly (test/versioning/eager-start.system.ts).
@@ -69,7 +75,7 @@ test('deliveries under way go over to build two and back to build one, by the st
 }, 180_000);
 
 test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost', async () => {
-  const { scene, release, setCurrent, notify, attempts, rowOf } = releases;
+  const { scene, release, setCurrent, check, notify, attempts, rowOf } = releases;
   scene.receiver.behave(() => 503);
   const good = await release('good');
   await good.ready();
@@ -77,9 +83,12 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
   const early = await notify();
   await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build', 60_000);
 
-  const bad = await release('bad', {
-    WORKFLOW_BUNDLE: await bundleWith(directory, 'recordResult', 'recordSomething'),
-  });
+  const badCode = await bundleWith(directory, 'recordResult', 'recordSomething');
+  await until(async () => (await check(badCode)).broken.length > 0, 'the check finds it', 60_000);
+  expect((await check(badCode)).broken).toEqual([
+    { workflowId: early.handle.workflowId, error: expect.stringContaining('recordSomething') },
+  ]);
+  const bad = await release('bad', { WORKFLOW_BUNDLE: badCode });
   await bad.ready();
   await setCurrent('bad');
   const failed = async () =>
