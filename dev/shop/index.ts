@@ -207,7 +207,12 @@ export async function startShop(options: ShopOptions): Promise<Shop> {
       const page = PAGES[pathname];
       if (page !== undefined) {
         response.setHeader('content-security-policy', POLICY);
-        return send(response, 200, 'text/html', pageOf(...page));
+        return send(
+          response,
+          200,
+          'text/html',
+          pageOf(...page).replace('<!-- docs -->', `${options.partner.apiUrl}/docs`),
+        );
       }
       const type = TYPES[pathname.split('.').at(-1) ?? ''];
       if (PARTS.has(pathname) && type !== undefined) return send(response, 200, type, read(pathname));

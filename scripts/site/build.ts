@@ -8,6 +8,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -20,8 +21,6 @@ import { plainFiles, ROOT, sitePages, SOURCES } from './pages';
 
 const SITE = join(ROOT, 'api/site');
 const STAMP = join(ROOT, '.cache/site');
-/** Of VitePress: its configuration and its theme, which leads here. */
-const SOURCE = join(ROOT, '.cache/site-source');
 
 function put(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -38,26 +37,29 @@ export async function ensureSite(): Promise<void> {
     hash.update(readFileSync(join(ROOT, file)));
   const wanted = hash.digest('hex');
   if (existsSync(SITE) && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return;
-  rmSync(SOURCE, { recursive: true, force: true });
-  for (const { path, text } of [...guide, ...others]) put(join(SOURCE, `${path}.md`), text);
-  for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(SOURCE, name));
-  put(join(SOURCE, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
+  // What VitePress reads; its configuration and its theme lead here. Two processes may build at the same time.
+  mkdirSync(dirname(STAMP), { recursive: true });
+  const source = mkdtempSync(`${STAMP}-`);
+  for (const { path, text } of [...guide, ...others]) put(join(source, `${path}.md`), text);
+  for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(source, name));
+  put(join(source, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
   put(
-    join(SOURCE, '.vitepress/theme/index.js'),
+    join(source, '.vitepress/theme/index.js'),
     "export { default } from '../../../../scripts/site/theme.js';\n",
   );
   await promisify(execFile)(
     process.execPath,
-    [join(ROOT, 'node_modules/vitepress/bin/vitepress.js'), 'build', SOURCE],
+    [join(ROOT, 'node_modules/vitepress/bin/vitepress.js'), 'build', source],
     {
       // Links to these are files, no pages.
-      env: { ...process.env, VITE_EXTRA_EXTENSIONS: SOURCES.join(',') },
+      env: { ...process.env, VITE_EXTRA_EXTENSIONS: SOURCES.join(','), SITE_SOURCE: source },
     },
   );
-  const made = join(SOURCE, '.vitepress/dist');
+  const made = join(source, '.vitepress/dist');
   for (const [path, text] of plain) put(join(made, path), text);
   rmSync(SITE, { recursive: true, force: true });
   renameSync(made, SITE);
+  rmSync(source, { recursive: true });
   put(STAMP, wanted);
 }
 

@@ -30,7 +30,8 @@ const operations = [
 const server = Fastify();
 await server.register(scalar, { routePrefix: '/', configuration: { url: '/openapi.json' } });
 const { payload } = await server.inject('/js/scalar.js');
-writeFileSync(new URL('../../.cache/site-source/scalar.js', import.meta.url), payload);
+const reference = join(process.env['SITE_SOURCE'] ?? '', 'scalar.js');
+writeFileSync(reference, payload);
 
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#3451b2"/>' +
@@ -53,6 +54,7 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
+  vite: { resolve: { alias: [{ find: /^scalar\.js/, replacement: reference }] } },
   themeConfig: {
     outline: [2, 3],
     sidebar: [

@@ -183,7 +183,7 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
   const { apiKeys, apiUrl, caFile } = await readStack();
-  expect(first.output()).toContain(`curl --cacert '${caFile}' ${apiUrl}/v1/finance-quote`);
+  expect(first.output()).toContain(`CURL_CA_BUNDLE='${caFile}'`);
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
   expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
 
