@@ -23,13 +23,17 @@ const WRITE = `
     set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at)`;
 
 // All parts see the rows as they were before. A gap in the beats of all workers was an outage, which
-// ends now.
+// ends now. Temporal was away only while workers wrote that they did not reach it: when none wrote,
+// nothing is known of Temporal.
 const WRITE_AS_WORKER = `
   with earlier as (select max(seen_at) as seen, max(temporal_at) as temporal from processes where kind = 'worker'),
   noted as (
     insert into outages (kind, began_at)
     select kind, began_at from earlier, lateral (
-      values ('workers', seen), ('temporal', case when $5::boolean then temporal end)) o (kind, began_at)
+      values
+        ('workers', seen),
+        ('temporal', case when $5::boolean and temporal < seen - make_interval(secs => ${(1.5 * BEAT_EVERY_MS) / 1_000}) then temporal end)
+    ) o (kind, began_at)
     where began_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000})
     on conflict do nothing),
   old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1)
