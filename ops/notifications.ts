@@ -137,7 +137,9 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       (one) => environment === undefined || one.environment === environment,
     );
     const answer = listed(found, summaryView, {
-      ...(partnerId === undefined ? { partners: ({ partners }) => partners.size } : { env: 'environment' }),
+      ...(partnerId === undefined
+        ? { partners: ({ partners }) => (partners.size === 1 ? [...partners].join() : partners.size) }
+        : { env: 'environment' }),
       doing: ({ doing, reason }) => (reason === null ? doing : `${doing}: ${reason}`),
       count: 'count',
       oldest: ({ oldest }) => age(oldest.createdAt, deps.now()),

@@ -123,6 +123,8 @@ test('the summary has a row for each thing that deliveries do, with count, oldes
   expect(text).toMatch(/^Paused: P\d+ in sandbox since \S+ \S+Z by tester\.\n/);
   expect(text).toMatch(/partner_paused.*4 /);
   expect(text).toContain('http_status 503 (2)');
+  // A row of one partner names it.
+  expect(await ops.text('notifications summary')).toMatch(new RegExp(`${partnerId}.*partner_paused`));
   const all = await ops.json('notifications summary');
   expect(all.doing.find((one: { doing: string }) => one.doing === 'held').partners).toBeGreaterThanOrEqual(1);
 });
