@@ -6,9 +6,10 @@ import { expectDocumented } from './contract';
 import { createTestDatabase, openDatabaseAt } from './database';
 import { emitMetrics, emittedBy } from './emitted';
 import { callOver, type CallOptions } from './http-call';
+import { demand } from './on-demand';
 import { addPartner } from './partner-events';
 import { asRole } from './roles';
-import { createTestTls } from './tls';
+import type { TestTls } from './tls';
 
 /** A real API process in this one: TLS, Postgres, both listeners, on free ports. */
 export type TestApi = Awaited<ReturnType<typeof startTestApi>>;
@@ -33,7 +34,8 @@ export async function startTestApi(options: TestApiOptions = {}) {
   const databaseUrl = options.databaseUrl ?? clone?.url ?? '';
   const database = openDatabaseAt(databaseUrl, { poolSize: 4, statementTimeoutMs: 0 });
   const keys = options.keys ?? (await addPartner(database, PARTNER_ID));
-  const tls = await createTestTls();
+  // One for the run: to make it takes a tenth of a second of each file.
+  const tls = await demand<TestTls>('tls');
   const logs: string[] = [];
   const emit = emittedBy('api-log');
   const write = (line: string) => {

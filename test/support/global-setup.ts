@@ -11,6 +11,7 @@ import { temporalOfRun } from './temporal-run';
 import { migrateWithLogins } from './roles';
 import { rememberServer } from './test-server';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';
 
 /**
@@ -45,7 +46,7 @@ export default async function globalSetup(): Promise<void> {
     buildPackage(built);
     return { built };
   };
-  const withdraw = await offerOnDemand({ ...temporal.starters, client });
+  const withdraw = await offerOnDemand({ ...temporal.starters, client, tls: () => createTestTls() });
   const stop = async () => {
     await withdraw();
     await Promise.all([server.stop(), temporal.stop()]);
