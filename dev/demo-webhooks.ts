@@ -1,5 +1,4 @@
-import type { Tenant } from '../domain/tenant';
-import type { Database, DbOrTransaction } from '../db/postgres/connect';
+import type { Database } from '../db/postgres/connect';
 import type { KeyRing, Sealed, SealedFor } from '../db/endpoints/key-ring';
 import type { KeyEnvironment } from '../db/keys';
 import { appendChange } from '../db/audit/change-log';
@@ -38,7 +37,8 @@ export async function ensureDemoEndpoints(
     await db.transaction(async (tx) => {
       const old = await findEndpoint(tx, partnerId, environment);
       if (old !== null && !OURS.test(old.url)) return;
-      if (old?.url === url && (await openSecrets(tx, old.endpointId, keyRing)).length > 0) return;
+      const secrets = old === null ? [] : await liveSecrets(tx, old.endpointId);
+      if (old?.url === url && secrets.some((one) => opens(keyRing, one))) return;
       const { endpoint } = await registerEndpoint(tx, {
         partnerId,
         environment,
@@ -55,33 +55,18 @@ export async function ensureDemoEndpoints(
         details,
       });
       const owner = { partnerId, environment };
-      if (!(await opensKeyPairs(tx, owner, keyRing)))
+      // What is signed with a key pair that does not open is not sent at all.
+      if (!(await liveKeyPairs(tx, owner)).every((one) => opens(keyRing, one)))
         await rotateKeyPair(tx, owner, { overlapSeconds: 0, keyRing });
     });
   }
 }
 
-/** Those that this key ring opens: a lost key ring makes the others worthless. */
-async function openSecrets(
-  db: DbOrTransaction,
-  endpointId: string,
-  keyRing: KeyRing,
-): Promise<readonly string[]> {
-  return opened(await liveSecrets(db, endpointId), keyRing);
-}
-
-/** Whether all key pairs open: what is signed with them is not sent otherwise. */
-async function opensKeyPairs(db: DbOrTransaction, owner: Tenant, keyRing: KeyRing): Promise<boolean> {
-  const sealed = await liveKeyPairs(db, owner);
-  return opened(sealed, keyRing).length === sealed.length;
-}
-
-function opened(sealed: readonly (Sealed & SealedFor)[], keyRing: KeyRing): readonly string[] {
-  return sealed.flatMap((one) => {
-    try {
-      return [keyRing.open(one, one)];
-    } catch {
-      return [];
-    }
-  });
+/** A lost key ring makes what it has sealed worthless. */
+function opens(keyRing: KeyRing, sealed: Sealed & SealedFor): boolean {
+  try {
+    return keyRing.open(sealed, sealed) !== '';
+  } catch {
+    return false;
+  }
 }

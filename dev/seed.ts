@@ -15,7 +15,7 @@ import { seedMerchants, type SeedMerchant } from './seed-data/merchants';
 import type { DemoData } from './stack/types';
 
 const ACTOR = 'seed';
-export const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
+const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
 /** Whom the demo partner has nothing to do with. */
 const OTHER_PARTNER = { partnerId: 'P100002', name: 'Other Checkout' };
 

@@ -40,13 +40,6 @@ interface ShopOptions {
   readonly merchants: readonly { readonly id: string; readonly shows: string }[];
 }
 
-export interface Shop extends PageServer {
-  /** Where webhooks go. */
-  readonly webhookUrl: string;
-  /** What has come, newest first. */
-  deliveries(): readonly Delivery[];
-}
-
 /** A merchant supplies its own; this one is an example of the kind. */
 const DISCLOSURE =
   'Oak & Elm Furniture Ltd (a demonstration) is authorised and regulated by the Financial Conduct Authority as a credit broker, not ' +
@@ -92,7 +85,7 @@ const idSchema = z.object({ id: z.string() });
  * Starts the demo shop: pages for a shopper and one for developers, and behind them the partner's server, which alone knows the key.
  * It receives the partner's webhooks too, verifies and shows them, and misbehaves on request.
  */
-export async function startShop(options: ShopOptions): Promise<Shop> {
+export async function startShop(options: ShopOptions): Promise<PageServer> {
   const streams = new Set<ServerResponse>();
   const publish = (kind: string, value: unknown) => {
     for (const stream of streams) stream.write(`data: ${JSON.stringify({ kind, value })}\n\n`);
@@ -268,8 +261,6 @@ export async function startShop(options: ShopOptions): Promise<Shop> {
   );
   return {
     url: server.url,
-    webhookUrl: `${server.url}/webhooks`,
-    deliveries: () => deliveries,
     close: async () => {
       story.stop();
       await server.close();

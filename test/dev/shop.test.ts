@@ -6,7 +6,8 @@ import { text } from 'node:stream/consumers';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { Agent, request } from 'undici';
 import { freePort } from '../../dev/ports';
-import { startShop, type Shop } from '../../dev/shop';
+import type { PageServer } from '../../dev/pages';
+import { startShop } from '../../dev/shop';
 import type { Delivery } from '../../dev/shop/webhooks';
 import { STORIES } from '../../domain/application-states';
 import { createResolver } from '../../outbound/connect';
@@ -29,7 +30,7 @@ const keys = newKeyRingText();
 let api: TestApi;
 let sender: Sender;
 let worker: TestWorker;
-let shop: Shop;
+let shop: PageServer;
 let browser: Browser;
 let page: Page;
 let dispatcher: Agent;
@@ -53,7 +54,7 @@ beforeAll(async () => {
   };
   const merchants = ['M000001', 'M000004'].map((id) => ({ id, shows: `what ${id} shows` }));
   shop = await startShop({ port, tls, partner, liveKey: api.keys.live, merchants });
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: shop.webhookUrl, keyRing: keys });
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: `${shop.url}/webhooks`, keyRing: keys });
   sender = createSender({
     allowedCidrs: ['127.0.0.0/8'],
     allowedPorts: [port],
@@ -401,7 +402,7 @@ describe('the receiver', () => {
     await page.getByRole('button', { name: 'Hang' }).click();
     await page.getByText('takes everything and never answers').waitFor();
     const signal = AbortSignal.timeout(300);
-    const hanging = request(shop.webhookUrl, { method: 'POST', dispatcher, body: 'hanging', signal });
+    const hanging = request(`${shop.url}/webhooks`, { method: 'POST', dispatcher, body: 'hanging', signal });
     await expect(hanging).rejects.toThrow(/timeout/);
     expect((await listed())[0]).toMatchObject({ body: 'hanging', answered: null });
   });

@@ -145,7 +145,18 @@ at('down').addEventListener('click', () => void post('/story'));
 for (const button of document.querySelectorAll('[data-mode]'))
   button.addEventListener('click', () => void post('/behaviour', { mode: button.dataset.mode }));
 
+let newest;
+let timer;
+/** After a delivery, when its outcome is recorded; what somebody uses stays as it is. */
+function readLogSoon({ receivedAt } = {}) {
+  if (receivedAt === newest) return;
+  newest = receivedAt;
+  clearTimeout(timer);
+  timer = setTimeout(() => at('log').matches(':focus-within') || void readLog(), 1_000);
+}
+
 follow(({ calls, deliveries, behaviour, story }) => {
+  readLogSoon(deliveries[0]);
   prepend(at('calls'), calls, callEntry);
   prepend(at('deliveries'), deliveries, deliveryEntry);
   at('behaviour').textContent = BEHAVIOURS[behaviour.mode](behaviour);
