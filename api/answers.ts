@@ -10,20 +10,20 @@ import { ApiError, errorBody, NO_SUCH_ENDPOINT, toApiError } from './errors';
 import { newRequestId } from '../runtime/ids';
 import { REQUEST_TIMEOUT_MS, SECURITY_HEADERS } from './listener';
 
-/** Texts of these patterns need no escaping in JSON: they have no quote, backslash or control character. */
+// Texts of these patterns have no character that JSON escapes.
 const PLAIN: readonly unknown[] = [ANSWERED_AMOUNT, FINANCE_URL_PATTERN];
 
-/** Compiles a response schema into a serializer: no undeclared field can leave, and a response costs no validation pass. */
+/** Compiles a response schema into a serializer, so that no undeclared field can leave. */
 export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
   const json = z.toJSONSchema(schema, {
     target: 'draft-7',
     io: 'output',
     override: ({ jsonSchema }) => {
-      // Searching texts for characters to escape is a third of the work of an answer.
+      // Searching texts for characters to escape would be a third of the work of an answer.
       if (PLAIN.includes(jsonSchema.pattern)) jsonSchema.format = 'unsafe';
     },
   });
-  // A validator chooses between the alternatives of a schema, and it must know the format.
+  // A validator chooses between the alternatives of a schema, and has to know the format.
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
 }
 
@@ -41,10 +41,16 @@ const SERIALIZERS = {
   internal: serializer<AnyErrorBody>(internalErrorSchema),
 };
 
-/** Counts a call that is refused before its key was accepted, by the code of the refusal. @throws ApiError 429 above a limit. */
+/**
+ * Counts a call that is refused before its key was accepted, by the code of the refusal.
+ * @throws ApiError 429 above a limit
+ */
 type CountRefused = (code: string, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** Answers every error, and every unknown path or method, in the form of a contract. @param count absent: nothing is counted. */
+/**
+ * Answers every error, and every unknown path or method, in the form of a contract.
+ * @param count absent: nothing is counted
+ */
 export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIALIZERS, count?: CountRefused) {
   const serialize = SERIALIZERS[contract];
 
@@ -59,8 +65,9 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
     const error = toApiError(thrown);
     if (error.code === 'INTERNAL_SERVER_ERROR')
       request.log.error({ requestId: request.id, err: thrown }, 'request failed');
-    // Fastify would close the connection while the client still sends, and a reset could destroy this answer. The rest of the
-    // body is read and dropped instead, for as long as a request may take (api/listener.ts).
+    // Fastify would close the connection while the client still sends, and a reset could destroy this
+    // answer. The rest of the body is read and dropped instead, for as long as a request may take
+    // (api/listener.ts).
     if ((thrown as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       void reply.removeHeader('Connection');
       request.raw.resume();
@@ -73,7 +80,7 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
   }
   app.setErrorHandler(answer);
   app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply));
-  // In a hook, because Fastify reads the body before it calls that handler, and would answer a fault of the body instead.
+  // A hook, because Fastify reads the body before it calls that handler, and would answer its fault.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.is404) done(NO_SUCH_ENDPOINT);
     else done();
@@ -88,25 +95,27 @@ const TOO_SLOW = new ApiError(
   `The request did not arrive whole within ${REQUEST_TIMEOUT_MS / 1_000} seconds.`,
 );
 
-/** How long a connection is read after its last answer, in milliseconds: closing it at once could reset it and lose the answer. */
+// How long a connection is read after its last answer, in ms: a reset could destroy the answer.
 const LINGER_MS = 1_000;
 
-/** Fields that Node's HTTP server adds to a socket: the answer under way, and the request that was read last. */
+/** Fields that Node's HTTP server adds to a socket: the answer under way, and the last request. */
 type HttpSocket = Socket & {
   readonly _httpMessage?: ServerResponse | null;
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
 };
 
 /**
- * Answers in the contract's form what Node's HTTP server does not pass to Fastify: CONNECT, and requests that its parser refuses (malformed or
- * oversized headers, wrong framing of a body, a request that never ends). @param onUnreadable called for each request that Fastify never got.
+ * Answers in the contract's form what Node's HTTP server does not pass to Fastify: CONNECT, and
+ * requests that its parser refuses (malformed or oversized headers, wrong framing of a body, a request
+ * that never ends).
+ * @param onUnreadable called for each request that Fastify never got
  */
 export function answerBrokenRequests(
   app: FastifyInstance,
   onUnreadable: (requestId: string) => void = () => undefined,
 ): void {
   const { server } = app;
-  // By default Node drops all headers after the 2,000th, perhaps a second Authorization. Their size is limited anyway.
+  // By default Node drops all headers after the 2,000th, perhaps a second Authorization.
   server.maxHeadersCount = 0;
   const faults = new WeakMap<IncomingMessage, ApiError>();
   const broken = new WeakSet<Socket>();
@@ -120,14 +129,14 @@ export function answerBrokenRequests(
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {
       closeAfter(answer, socket);
-      // A complete request keeps its own answer: the fault is in the bytes after it.
+      // A complete request keeps its own answer, as the fault is in the bytes after it.
       if (!answer.req.complete && !answer.headersSent) {
         // A client that vanished in the middle of its body never reads the refusal.
         answer.once('prefinish', () => destroyLater(socket));
         failBody(answer.req, fault);
       }
     } else if (parser?.incoming?.complete === false) {
-      // It has been refused and answered before its end.
+      // The request has been refused and answered before its end.
       end(socket);
     } else {
       const requestId = newRequestId();
@@ -136,7 +145,10 @@ export function answerBrokenRequests(
     }
   });
 
-  /** Fails the reading of the body (if it is not read yet, the hook below does), so that Fastify answers after key and rate limit. */
+  /**
+   * Fails the reading of the body, now or in the hook below, so that Fastify answers after key and rate
+   * limit.
+   */
   function failBody(request: IncomingMessage, fault: ApiError): void {
     faults.set(request, fault);
     if (request.listenerCount('error') > 0) request.emit('error', fault);
@@ -155,7 +167,7 @@ export function answerBrokenRequests(
     closeAfter(answer, socket);
     server.emit('request', request, answer);
   });
-  // Expect: anything but 100-continue is handled like a request without it, as RFC 9110 §10.1.1 allows.
+  // As RFC 9110 §10.1.1 allows, any Expect but 100-continue is ignored.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response);
   });
@@ -177,7 +189,7 @@ function refuse(socket: Socket, fault: ApiError, requestId: string): void {
 
 function closeAfter(answer: ServerResponse, socket: Socket): void {
   if (!answer.headersSent) answer.setHeader('Connection', 'close');
-  // Node calls this after an answer with `close`. Node's own method destroys the socket without reading what still arrives.
+  // Node calls this after an answer with `close`. Its own method would not read what still arrives.
   socket.destroySoon = () => end(socket);
   answer.once('finish', () => end(socket));
 }

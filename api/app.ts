@@ -39,7 +39,10 @@ interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotifi
   readonly sourceAddresses: readonly string[];
 }
 
-/** Builds the public listener. Checks in this order: HTTPS, path and method, key, rate limit, body, contract, merchant, limits. */
+/**
+ * Builds the public listener. It checks HTTPS, path, method, key, rate limit, body and contract, in this
+ * order.
+ */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const { logger, metrics, queries } = deps;
   const proxied = deps.trustedProxies.length > 0;
@@ -61,7 +64,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   traceRequests(app, deps.tracer);
   requireHttps(app);
   jsonBody(app);
-  // Declared here so that all requests have the same shape, which V8 optimises; each gets its own caller below.
+  // Declared here so that all requests have the same shape, which V8 optimises.
   app.decorateRequest('caller');
   answerErrors(app, 'public', countRefused);
 
@@ -105,7 +108,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
   return app;
 
-  /** The caller of a route that needs no key; null without a valid key, or when keys cannot be checked now. */
+  /** The caller of a route that needs no key; null without a valid key, or while keys cannot be checked. */
   async function callerOf(request: FastifyRequest): Promise<Caller | null> {
     try {
       request.caller = await authenticate(request);
@@ -115,7 +118,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       return null;
     }
   }
-  /** Counts a call refused before its key was checked (an unknown path): for a valid key, else its address. Over HTTP no key is read. */
+  /**
+   * Counts a call refused before its key was checked, such as an unknown path: for a valid key, else
+   * its address. Over HTTP no key is read.
+   */
   async function countRefused(code: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const unseen = code !== 'UNAUTHENTICATED' && cameOverHttps(request);
     const caller = unseen ? await callerOf(request) : null;

@@ -7,12 +7,18 @@ import type { Sql } from '../db/postgres/connect';
 import { completeMerchant } from '../domain/product';
 import { withTimeout } from '../timing/timing';
 
-/** Most merchants in memory; the least recently used are dropped. Far above the merchants there are. */
+/** Most merchants in memory, far above the number there is. The least recently used are dropped. */
 const MOST_MERCHANTS = 20_000;
 
-/** Keys, partners, merchants and products, from memory while that is fresh, else from Postgres. Memory answers without a promise. */
+/**
+ * Keys and merchants, from memory while that is fresh, else from Postgres. Memory answers without a
+ * promise.
+ */
 export interface Catalogue {
-  /** The key with this SHA-256 (hex), whatever its state. @throws when Postgres is needed and does not answer. */
+  /**
+   * The key with this SHA-256 (hex), whatever its state.
+   * @throws when Postgres is needed and does not answer.
+   */
   findKey(hash: string): ApiKeyRecord | undefined | Promise<ApiKeyRecord | undefined>;
   /** @throws when Postgres is needed and does not answer. */
   findMerchant(merchantId: string): CatalogueMerchant | undefined | Promise<CatalogueMerchant | undefined>;
@@ -20,10 +26,10 @@ export interface Catalogue {
 
 interface CatalogueOptions {
   readonly sql: Sql;
-  /** For LISTEN: not through a pooler. */
+  /** For LISTEN, so not through a pooler. */
   readonly listenUrl: string;
   readonly readTimeoutMs: number;
-  /** Gets the news of attempts, which come over the same connection. */
+  /** Gets the messages about attempts, which use the same connection. */
   readonly attempts: { onMessage(payload: string): void; lookAgain(): void };
   readonly onError: (error: unknown) => void;
 }
@@ -57,12 +63,13 @@ export function openCatalogue(options: CatalogueOptions) {
   return { ...catalogue, trusted: () => feed.trusted(), close: () => feed.close() };
 }
 
-/** All keys, by hash, so that an unknown key costs no query. While some are being read again, a missing key is looked up in Postgres. */
+// All keys by hash, so that an unknown key costs no query. While some are being read again, a missing
+// key is looked up in Postgres.
 class KeyMemory {
   private byHash = new Map<string, ApiKeyRecord>();
   /** Partners whose keys are being read again, with the reading that counts. */
   private readonly reading = new Map<string, symbol>();
-  /** Partners that changed while all keys are being read; undefined once they have been. Until then memory is not used. */
+  /** Partners that changed while all keys are being read, when memory is not used; else undefined. */
   private changedWhileLoading: Set<string> | undefined = new Set();
 
   constructor(private readonly options: Pick<CatalogueOptions, 'sql' | 'readTimeoutMs' | 'onError'>) {}
@@ -104,13 +111,13 @@ class KeyMemory {
     this.reading.set(partnerId, reading);
     loadKeysOfPartner(this.options.sql, partnerId).then(
       (records) => {
-        // A later change has started a later reading, which counts instead.
+        // A later change has started a reading that counts instead.
         if (this.reading.get(partnerId) !== reading) return;
         for (const record of records) this.byHash.set(hex(record), record);
         this.reading.delete(partnerId);
       },
       (error: unknown) => {
-        // The partner stays in `reading`: its keys are looked up in Postgres until a later reading succeeds.
+        // The partner stays in `reading`: its keys are looked up in Postgres until then.
         this.options.onError(error);
         const again = () => this.reading.get(partnerId) === reading && this.reloadPartner(partnerId);
         setTimeout(again, 500).unref();
@@ -134,11 +141,11 @@ interface Entry {
 
 interface Reading {
   readonly entry: Promise<Entry>;
-  /** The merchant changed after this reading began: its result may be old and is not kept. */
+  /** The merchant changed after this reading began, so that its result may be old and is not kept. */
   stale: boolean;
 }
 
-/** Merchants with their products, read when first asked for. That a merchant does not exist is remembered too. */
+/** Merchants with their products, read when first asked for. A missing merchant is remembered too. */
 class MerchantMemory {
   private readonly entries = new LRUCache<string, Entry>({ max: MOST_MERCHANTS });
   private readonly readings = new Map<string, Reading>();
@@ -189,29 +196,24 @@ const catalogueMerchant = (stored: StoredMerchant): CatalogueMerchant => ({
 });
 
 const HOUR_MS = 3_600_000;
-/** More keys than there are: a process that runs for years forgets what it has written, and writes it once more. */
-const MOST_NOTED = 10_000;
 
-/** Keeps in memory which keys were accepted, and writes each once an hour: no call waits for it, and few statements are made. */
+/** Notes in memory which keys were accepted, and writes each once an hour, so that no call waits for it. */
 export function createKeyUses(sql: Sql, now: () => number = Date.now) {
-  const written = new Map<string, number>();
+  const hourNow = () => Math.floor(now() / HOUR_MS);
+  let written = { hour: hourNow(), keys: new Set<string>() };
   const pending = new Set<string>();
   return {
-    /** A key was accepted. */
     used: (keyId: string): void => {
-      if (written.get(keyId) !== Math.floor(now() / HOUR_MS)) pending.add(keyId);
+      if (written.hour !== hourNow()) written = { hour: hourNow(), keys: new Set() };
+      if (!written.keys.has(keyId)) pending.add(keyId);
     },
-    /** Writes those that were not written in this hour. What cannot be written now is left to the next time. */
+    /** Writes the keys that were not written in this hour. After a failure the next call writes them. */
     write: async (): Promise<void> => {
       if (pending.size === 0) return;
-      const hour = Math.floor(now() / HOUR_MS);
+      const { hour, keys } = written;
       const ids = [...pending];
       await writeKeyUses(sql, ids, hour * HOUR_MS);
-      if (written.size > MOST_NOTED) written.clear();
-      for (const id of ids) {
-        written.set(id, hour);
-        pending.delete(id);
-      }
+      for (const id of ids) if (keys.add(id)) pending.delete(id);
     },
   };
 }

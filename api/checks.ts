@@ -11,13 +11,16 @@ import type { KeylessLimit } from './limits';
 
 export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
 
-/** First of all. Fastify's `protocol` is the socket's, or `X-Forwarded-Proto` when the peer is a proxy named in `trustProxy`. */
+// Fastify's `protocol` is that of the socket, or `X-Forwarded-Proto` when the peer is a trusted proxy.
 const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
   if (cameOverHttps(request)) done();
   else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
 };
 
-/** HTTP/1.0, and 1.1 with one Host (RFC 9112 §3.2). Node's own check would not answer in our form; its parser takes 0.9 and 2.0 too. */
+/**
+ * Accepts HTTP/1.0, and 1.1 with one Host (RFC 9112 §3.2). Node's own check would not answer in our
+ * form, and its parser takes 0.9 and 2.0 too.
+ */
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { httpVersion } = request.raw;
   const hosts = timesSent(request.raw, 'host');
@@ -34,7 +37,7 @@ export function requireHttps(app: FastifyInstance): void {
   app.addHook('onRequest', properHttp);
 }
 
-/** How often a request has the header of this (lower-case) name. Node keeps the first of two and silently drops the other. */
+// How often a request has a header. Node keeps the first of two and silently drops the other.
 function timesSent({ rawHeaders }: IncomingMessage, header: string): number {
   let sent = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -55,10 +58,13 @@ declare module 'fastify' {
   }
 }
 
-/** The scheme in any case (RFC 9110 §11.1), spaces, a key, which may be longer than the keys of today. */
+/** The scheme in any case (RFC 9110 §11.1), spaces, and a key, which may be longer than those of today. */
 const BEARER = /^bearer +([A-Za-z0-9_]{8,128})$/i;
 
-/** The key of a request. @throws ApiError when it has none, or more than one. */
+/**
+ * The key of a request.
+ * @throws ApiError when it has none, or more than one
+ */
 function bearerKey(request: FastifyRequest): string {
   const once = timesSent(request.raw, 'authorization') === 1;
   const key = once ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
@@ -68,7 +74,10 @@ function bearerKey(request: FastifyRequest): string {
 
 const notValid = () => new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
 
-/** The check of the API key. Unknown, inactive, revoked and expired keys and inactive partners' get one refusal, which tells a caller nothing. */
+/**
+ * Checks the API key. Unknown, inactive, revoked and expired keys and those of inactive partners get
+ * the same refusal, which reveals nothing.
+ */
 export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, onKeyUsed: (keyId: string) => void) {
   function callerOf(record: ApiKeyRecord | undefined): Caller {
     const usable =
@@ -88,17 +97,17 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, onKeyUsed: 
 
 type ServiceKeys = ReadonlyMap<string, ServiceKeySummary>;
 
-/** Keys accepted recently, more than there are integrations: they distinguish a known key from a guess without a statement. */
+// Keys remembered as accepted, which are told from guesses without a statement.
 const MOST_REMEMBERED = 1_000;
-/** Concurrent look-ups of unknown keys that have a statement of their own. */
+/** Concurrent look-ups of unknown keys that get a statement of their own. */
 const MOST_ALONE = 4;
 /** How long other unknown keys wait to be looked up in one statement, in milliseconds. */
 const GATHER_MS = 250;
 
 /**
- * Builds the check of service keys. They are looked up in Postgres at each request, so that a revocation takes effect at
- * once. Unknown keys from an address above its limit, or many at a time, are looked up together: all guesses together cost
- * four statements a second, and a valid key among them is still accepted.
+ * Builds the check of service keys. They are looked up in Postgres at each request, so that a revocation
+ * takes effect at once. Unknown keys from an address above its limit, or many at a time, are looked up
+ * together: all guesses cost four statements a second, and a valid key among them is still accepted.
  */
 export function serviceAuthenticator(
   findServiceKeys: (hashes: readonly Buffer[]) => Promise<ServiceKeys>,

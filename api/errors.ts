@@ -44,7 +44,10 @@ export function errorBody(error: ApiError): AnyErrorBody {
   return { success: false, error: told } as AnyErrorBody;
 }
 
-/** Turns anything thrown into the caller's error. All of Fastify's faults are `INVALID_REQUEST`: the contract has no 405, 413, 415, 431. */
+/**
+ * Turns anything thrown into the caller's error. All faults found by Fastify are `INVALID_REQUEST`, as
+ * the contract has no 405, 413, 415 and 431.
+ */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const status = (thrown as { statusCode?: unknown } | null)?.statusCode;

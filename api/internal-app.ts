@@ -34,7 +34,7 @@ interface InternalAppDeps {
   readonly applications: ApplicationsDeps | null;
 }
 
-/** Builds the internal listener: health, readiness, metrics, and credit applications. Plain HTTP, for loopback or a private network. */
+/** Builds the internal listener for a private network: health, readiness, metrics and credit applications. */
 export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   const { logger, metrics, checkReady, applications } = deps;
   const app = Fastify({
@@ -72,7 +72,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationsDeps, logger: F
   const document = JSON.stringify(openApi);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
   void app.register(async (keyed) => {
-    // Before the check of the key, so that its refusals are counted and logged too.
+    // These come before the check of the key, so that its refusals are counted and logged too.
     traceRequests(keyed, deps.tracer);
     observeRequests(keyed, logger, metrics);
     keyed.decorateRequest('service');

@@ -6,9 +6,9 @@ import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from './errors';
 
-/** Window of both rate limits: it opens at the first call of a key or address. */
+/** Window of both rate limits. It opens at the first call of a key or address. */
 const WINDOW_SECONDS = 60;
-/** After a failure Redis is not asked for this long, so that only one call a second waits for it in vain. */
+/** After a failure Redis is not asked for this long, so that only one call a second waits in vain. */
 const REST_MS = 1_000;
 
 interface RateLimitState {
@@ -44,10 +44,10 @@ interface RateLimiterOptions {
   readonly onFallback: (cause: unknown) => void;
 }
 
-/** Counts one call of a key. Never fails: without Redis it counts in memory. */
+/** Counts one call of a key. It never fails, as without Redis it counts in memory. */
 export type RateLimiter = (keyId: string) => Promise<RateLimitState>;
 
-/** Counts calls per key and minute, in Redis for all API processes. While Redis is away each process counts for itself. */
+/** Counts calls per key and minute, in Redis for all API processes, or else in each process. */
 export function createRateLimiter({ limit, redis, onFallback }: RateLimiterOptions): RateLimiter {
   const settings = { points: limit, duration: WINDOW_SECONDS, keyPrefix: 'rate' };
   const memory = new RateLimiterMemory(settings);
@@ -80,7 +80,10 @@ export function rateLimits(limiter: RateLimiter, onRefused: () => void) {
   return { countCall, checkRateLimit };
 }
 
-/** `RateLimit-Reset` in seconds from now, `X-RateLimit-Reset` in Unix seconds. @returns seconds until the window closes, at least 1. */
+/**
+ * Sets `RateLimit-Reset` in seconds from now, and `X-RateLimit-Reset` in Unix seconds.
+ * @returns seconds until the window closes, at least 1
+ */
 function setRateLimitHeaders(reply: FastifyReply, state: RateLimitState): number {
   const resetSeconds = Math.max(1, Math.ceil(state.resetMs / 1000));
   const [limit, remaining] = [String(state.limit), String(state.remaining)];
@@ -95,12 +98,15 @@ function setRateLimitHeaders(reply: FastifyReply, state: RateLimitState): number
   return resetSeconds;
 }
 
-/** How long the answer to a call above the keyless limit is delayed: a client that waits for it calls no more often. */
+// Delay of the answer to a call above the keyless limit.
 const HOLD_MS = 1_000;
 
 export type KeylessLimit = ReturnType<typeof createKeylessLimit>;
 
-/** Limits calls without a valid key per source address, in this process. @param limit calls per address and minute, ≥ 1. */
+/**
+ * Limits calls without a valid key per source address, in this process.
+ * @param limit calls per address and minute, ≥ 1
+ */
 export function createKeylessLimit(limit: number, onRefused: () => void) {
   const calls = new RateLimiterMemory({ points: limit, duration: WINDOW_SECONDS, keyPrefix: 'keyless' });
   const held = new WeakSet<object>();
@@ -110,7 +116,10 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
       const counted = await calls.get(sourceOf(request.ip));
       return counted !== null && counted.remainingPoints <= 0;
     },
-    /** Counts a call without a valid key; calls with one are never refused for their address. @throws ApiError 429 above the limit. */
+    /**
+     * Counts a call without a valid key. Calls with one are never refused for their address.
+     * @throws ApiError 429 above the limit
+     */
     async count(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const state = await consumeFrom(calls, sourceOf(request.ip));
       if (state.allowed) return;
@@ -124,7 +133,7 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
     },
   };
 
-  /** Delays the answer. A second call on the connection meanwhile was sent without waiting: then the connection is closed. */
+  /** Delays the answer. A second call on the connection meanwhile was sent without waiting, and closes it. */
   async function hold(socket: FastifyRequest['raw']['socket']): Promise<void> {
     if (held.has(socket)) return void socket.destroy();
     held.add(socket);
@@ -133,10 +142,13 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
   }
 }
 
-/** Most connections of an address before its first valid key: a hundred servers may share one address. 500 connections take 30 MB. */
+/** Connections of an address before its first valid key: a hundred servers may share one. 500 take 30 MB. */
 export const MOST_UNPROVEN_CONNECTIONS = 500;
 
-/** Limits the connections of an address. One too many closes the oldest that has shown no valid key, so that a flood closes its own. */
+/**
+ * Limits the connections of an address. One too many closes the oldest that has shown no valid key, so
+ * that a flood closes its own connections.
+ */
 export function limitConnections(server: Server, onClosed: () => void) {
   const sources = new Map<string, Map<string, Socket>>();
   const proven = new WeakSet<Socket>();
@@ -160,9 +172,9 @@ export function limitConnections(server: Server, onClosed: () => void) {
     oldest[1].destroy();
   });
   return {
-    /** Call it when a connection has brought a valid key: it then no longer counts. */
+    /** Call it when a connection has brought a valid key, after which it no longer counts. */
     proven(socket: Socket): void {
-      // A request has the TLS socket, which lies above the counted TCP socket: both have the same peer.
+      // A request has the TLS socket, which has the same peer as the counted TCP socket below it.
       if (proven.has(socket)) return;
       proven.add(socket);
       forget(sourceOf(socket.remoteAddress), peerOf(socket));
@@ -172,7 +184,7 @@ export function limitConnections(server: Server, onClosed: () => void) {
 
 const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress}/${remotePort}`;
 
-/** One source: an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address, the least that a customer is given. */
+/** One source is an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address. */
 export function sourceOf(address: string | undefined): string {
   if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);
@@ -181,7 +193,7 @@ export function sourceOf(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
-/** Opens Redis for the rate limit. While it is away commands fail at once; one that hangs is given up; reconnects are at most 1 s apart. */
+/** Opens Redis for the rate limit. While it is away commands fail at once; others time out. */
 export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {
   const redis = new Redis(url, {
     enableOfflineQueue: false,

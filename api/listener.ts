@@ -21,21 +21,24 @@ export interface TlsFiles {
 /** Longest time for a whole request to arrive, headers and body, in milliseconds. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Server timeouts of every listener. An honest request is under 20 KiB and arrives in well under a second. */
+// Server timeouts of every listener. Honest requests are under 20 KiB and arrive within a second.
 const TIMEOUTS = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   headersTimeout: REQUEST_TIMEOUT_MS,
-  /** For idle connections. Longer than the 60 s of common proxies, so that the proxy closes first. */
+  /** For idle connections. It is longer than the 60 s of common proxies, so that the proxy closes first. */
   keepAliveTimeout: 72_000,
-  /** Closes a connection without traffic: a client that reads no answers keeps them in memory. Longer than the slowest answer (10 s). */
+  /**
+   * Closes a connection without traffic, because a client that reads no answers keeps them in memory.
+   * It is longer than the slowest answer (10 s).
+   */
   connectionTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 16 * 1024,
-  // `properHttp` checks it, and answers in the contract's form.
+  // `properHttp` checks this, and answers in the contract's form.
   requireHostHeader: false,
 } as const;
 
-/** Suites with forward secrecy. Node's own list would allow RSA key exchange with an RSA certificate. */
+/** Suites with forward secrecy. Node's own list would allow RSA key exchange. */
 const CIPHERS = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -47,13 +50,13 @@ const CIPHERS = [
 export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
 
 const SHARED = {
-  // A logger for each request would cost more than the line it usually writes. Other lines name the request themselves.
+  // A logger for each request would cost more than the line it usually writes.
   childLoggerFactory: (logger: FastifyBaseLogger) => logger,
   // api/observe.ts writes one line in place of Fastify's two.
   logController: new LogController({ disableRequestLogging: true }),
-  // A stopping process finishes what it has accepted: the contract has no 503.
+  // A stopping process finishes what it has accepted, as the contract has no 503.
   return503OnClosing: false,
-  // Fastify would answer a path that its router cannot decode without running our hooks: it becomes an unknown path instead.
+  // Fastify would answer an undecodable path without our hooks. It becomes an unknown path instead.
   rewriteUrl: ({ url = '/' }: { url?: string | undefined }) => (isReadable(url) ? url : '/unreadable'),
   // Ids of any length reach their route, which answers 404.
   routerOptions: { maxParamLength: TIMEOUTS.maxHeaderSize },
@@ -78,7 +81,10 @@ export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server
   return { ...timeouts, https } as FastifyHttpOptions<Server>;
 }
 
-/** Gives a listener with its own TLS another certificate. @throws when key and certificate do not match; then nothing changes. */
+/**
+ * Gives a listener with its own TLS another certificate.
+ * @throws when key and certificate do not match; then nothing changes
+ */
 export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
   if (!(server instanceof TlsServer)) return;
   const context = { cert, key, minVersion: TLS.minVersion, ciphers: TLS.ciphers } as const;
@@ -89,7 +95,7 @@ export function useCertificate(server: unknown, { cert, key }: TlsFiles): void {
 /** Most peers whose result is remembered: as many as proxies, unless strangers reach the listener. */
 const MOST_PEERS = 1_000;
 
-/** Fastify's `trustProxy` for checked addresses and CIDRs. Its own comparison takes 3 to 15 µs a request: each peer is compared once. */
+/** Fastify's `trustProxy` for addresses and CIDRs. Each peer is compared once, as that takes 3 to 15 µs. */
 export function trustedProxies(proxies: readonly string[]) {
   if (proxies.length === 0) return false;
   const list = new BlockList();
@@ -110,7 +116,10 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-/** A year of HTTPS, no guessed media types. No `includeSubDomains`: those may be others'. Lower case saves Fastify a conversion. */
+/**
+ * A year of HTTPS, and no guessed media types. There is no `includeSubDomains`, as those may be
+ * others'. Lower case saves Fastify a conversion.
+ */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
@@ -123,10 +132,10 @@ export function markAnswers(app: FastifyInstance): void {
   });
 }
 
-/** Visible ASCII only, because it is returned in a header and written to logs. */
+/** Visible ASCII only, because the id is returned in a header and written to logs. */
 const ACCEPTABLE = /^[\x21-\x7e]{1,128}$/;
 
-/** The id of a request: `X-Request-Id`, else `X-Correlation-Id`, when that is 1–128 visible ASCII characters; else a new one. */
+/** The id of a request: `X-Request-Id` or `X-Correlation-Id`, if acceptable; else a new one. */
 export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
   for (const sent of [headers['x-request-id'], headers['x-correlation-id']]) {
     if (typeof sent === 'string' && ACCEPTABLE.test(sent)) return sent;
@@ -134,10 +143,10 @@ export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders
   return newRequestId();
 }
 
-/** How long idle connections stay open after the listener's close: closing one would reset a request on its way. Milliseconds. */
+// How long idle connections stay open after the close, in ms: closing one could reset a request.
 const DRAIN_MS = 1_000;
 
-/** The orderly end of a listener: no more connections, `Connection: close` with every answer, then the rest are closed. */
+/** Closes a listener in order: `Connection: close` with every answer, then the rest are closed. */
 export function drainable(app: FastifyInstance): () => Promise<void> {
   let draining = false;
   app.addHook('onSend', (_request, reply, payload, done) => {

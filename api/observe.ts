@@ -6,7 +6,7 @@ import type { RequestSpan, RequestTracer } from '../runtime/telemetry/tracing';
 
 export type ApiMetrics = ReturnType<typeof createApiMetrics>;
 
-/** @param deps.quotesWaiting how many quotes wait for their insert. */
+/** @param deps.quotesWaiting how many quotes wait for their insert */
 export function createApiMetrics(deps: {
   readonly build: string | null;
   readonly isCatalogueTrusted: () => boolean;
@@ -79,7 +79,7 @@ export function createApiMetrics(deps: {
       'pfqs_catalogue_error_total',
       'Faults of the change feed and of reading keys and merchants anew.',
     ),
-    /** @param route a pattern, never a path: strangers must not be able to create series. */
+    /** @param route a pattern, never a path, so that strangers cannot create series */
     observeRequest(route: string, status: number, milliseconds: number): void {
       const key = `${status} ${route}`;
       let series = known.get(key);
@@ -98,15 +98,16 @@ export function openConnections(app: FastifyInstance): Promise<number> {
 }
 
 /**
- * Counts every answered request and logs one line for it, without body, headers or query. Of refusals without a limit per key, a few lines a
- * second are logged and the others counted. @returns counts and logs an unreadable request, for which Fastify runs no hooks.
+ * Counts every answered request and logs one line for it, without body, headers or query. Of refusals
+ * without a limit per key, a few lines a second are logged and the others counted.
+ * @returns counts and logs an unreadable request, for which Fastify runs no hooks
  */
 export function observeRequests(
   app: FastifyInstance,
   logger: FastifyBaseLogger,
   metrics: Pick<ApiMetrics, 'observeRequest'>,
 ) {
-  // The line contains no secrets, and searching it for secrets would double its cost.
+  // The line contains no secrets, and searching it for some would double its cost.
   const lines = logger.child({}, { redact: [] });
   const sample = createRefusalSample((kind, leftOut) =>
     lines.info({ ...kind, leftOut }, 'refusals not logged'),
@@ -148,13 +149,16 @@ interface Line {
   readonly keyId: string | undefined;
 }
 
-/** Lines per second and kind of refusal: enough to see the cause. */
+/** Lines per second and kind of refusal, enough to see the cause. */
 const LINES_PER_SECOND = 10;
 
-/** `keyId`: of a key that has used its limit. */
+/** `keyId` is that of a key that has used its limit. */
 type RefusalKind = Pick<Line, 'route' | 'status' | 'keyId'>;
 
-/** Limits the log lines of refused calls. @returns `admit`: whether this one gets a line; `flush`: reports those left out, once a second. */
+/**
+ * Limits the log lines of refused calls.
+ * @returns `admit`: whether this one gets a line; `flush`: reports those left out, once a second
+ */
 function createRefusalSample(report: (kind: RefusalKind, leftOut: number) => void) {
   const seen = new Map<string, { readonly kind: RefusalKind; count: number }>();
   let timer: NodeJS.Timeout | undefined;
@@ -216,7 +220,7 @@ export function traceRequests(app: FastifyInstance, tracer: RequestTracer | null
     });
     done();
   });
-  // Not in an earlier hook: reading the body from the socket loses the asynchronous context.
+  // This is no earlier hook, because reading the body from the socket loses the asynchronous context.
   app.addHook('preHandler', (request, _reply, done) => {
     if (request.span === null) done();
     else request.span.within(done);

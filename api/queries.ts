@@ -22,7 +22,10 @@ import { withTimeout } from '../timing/timing';
 
 export type ApiQueries = ReturnType<typeof apiQueries>;
 
-/** Each statement has a timeout of DATABASE_TIMEOUT_MS; those that store are traced. @param database `pages`: for partners' own lists. */
+/**
+ * Each statement has a timeout of DATABASE_TIMEOUT_MS. Those that store are traced.
+ * @param database `pages` is for partners' own lists
+ */
 export function apiQueries(
   { sql, db, pages }: Database & { readonly pages: Sql },
   config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,

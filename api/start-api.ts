@@ -18,15 +18,15 @@ import { createApiMetrics } from './observe';
 import { apiQueries } from './queries';
 import { createAttemptWatch } from './routes/send-test-notification';
 
-/** Longest time to finish requests under way at a stop, in milliseconds: longer than any answer is waited for (a test: 10 s). */
+// Longest time to finish requests at a stop, in milliseconds. The longest answer, a test, takes 10 s.
 const SHUTDOWN_GRACE_MS = 15_000;
 /** Longest time to close the internal listener, which is closed last, in milliseconds. */
 const LAST_GRACE_MS = 1_000;
 
-/** Redis answers within a millisecond or two. A call that would wait longer is counted in memory instead. */
+/** Redis answers within a millisecond or two. A call that would wait longer is counted in memory. */
 const REDIS_TIMEOUT_MS = 100;
 
-/** Connections for pages: partners who read many pages wait for one another, and never delay a quote, a test or a delivery. */
+// Connections for pages, so that partners who read many never delay a quote, a test or a delivery.
 const PAGES_AT_A_TIME = 2;
 
 export interface ApiProcessOptions {
@@ -42,9 +42,12 @@ export interface ApiProcessOptions {
 export interface ApiProcess {
   readonly apiPort: number;
   readonly internalPort: number;
-  /** Gives new connections this certificate. @throws when it cannot be used; then the old one stays. */
+  /**
+   * Gives new connections this certificate.
+   * @throws when it cannot be used; then the old one stays
+   */
   useCertificate(tls: TlsFiles): void;
-  /** Stops listening after SHUTDOWN_DELAY_MS, finishes what is under way in the grace period, then closes Postgres and Redis. */
+  /** Stops listening after SHUTDOWN_DELAY_MS, finishes what is under way, then closes Postgres and Redis. */
   close(): Promise<void>;
 }
 
@@ -59,8 +62,8 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const connect = (applicationName: string, poolSize: number, byIndex = false) =>
     connectDatabase({ url: databaseUrl, statementTimeoutMs: timeoutMs, applicationName, poolSize, byIndex });
   const database = connect('pfqs api', config.DATABASE_POOL_SIZE);
-  // Inserts have connections of their own, as many as statements run at a time: a slow read never delays an insert, and
-  // each connection soon has every statement prepared.
+  // Inserts have connections of their own, as many as statements run at a time. A slow read never
+  // delays an insert, and each connection soon has every statement prepared.
   const inserts = connect('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME);
   const pages = connect('pfqs api pages', PAGES_AT_A_TIME, true);
   closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
@@ -68,7 +71,7 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   const writing = startLoop({
     round: keyUses.write,
     everyMs: BEAT_EVERY_MS,
-    // Written with the next round: it only informs operators.
+    // A failed write is left to the next round, as it only informs operators.
     onError: () => undefined,
   });
   closers.add(() => writing.stop());

@@ -1,8 +1,8 @@
 /**
- * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`, with Node's built-ins alone: it may run before anything is
- * installed. Checks Node, runs `npm ci` when the lock file has changed, runs the command, and ends as the command ended. `start` runs
- * in its own process group and gets each Ctrl-C once, although terminal and npm both send it; when this process is killed, its IPC
- * channel closes and the stack shuts down in order. `test` and `ops` stay in the terminal's group.
+ * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`. It uses only Node's built-ins, as
+ * it may run before anything is installed. `start` runs in its own process group and gets each Ctrl-C once,
+ * although terminal and npm both send it. When this process is killed, its IPC channel closes and the
+ * stack stops in order. The other commands stay in the terminal's group.
  */
 const { spawn } = require('child_process');
 const { createHash } = require('crypto');
@@ -22,7 +22,7 @@ const commands = {
   test: ['node_modules/jest/bin/jest.js'],
 };
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** A signal from the terminal and its copy from npm arrive within milliseconds; a person takes longer. */
+/** A signal from the terminal and its copy from npm arrive within milliseconds. */
 const SAME_SIGNAL_MS = 400;
 
 const say = (text) => process.stderr.write(`${text}\n`);
@@ -36,7 +36,7 @@ async function ensureInstalled() {
   const upToDate = () => textOf(stamp) === wanted || installedByHand();
   if (upToDate()) return;
   await oneAtATime(async (alsoHeldBy) => {
-    // Another process may have done it while this one waited.
+    // Another process may have done it meanwhile.
     if (upToDate()) return;
     say('Installing dependencies with npm ci (about a minute) ...');
     const ci = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
@@ -49,7 +49,7 @@ async function ensureInstalled() {
   });
 }
 
-/** Whether somebody ran npm since the lock file changed, development dependencies included. */
+/** Whether npm was run by hand since the lock file changed, with development dependencies. */
 function installedByHand() {
   const changed = (name) => statSync(join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   // Equal where both were written within one tick of the kernel's clock.
@@ -57,7 +57,7 @@ function installedByHand() {
   return current && existsSync(join(modules, 'tsx'));
 }
 
-/** Runs `work` while no other process does. The lock names its holders, and is taken over when they were killed. */
+/** Runs `work` while no other process does. The lock names its holders, and killed ones lose it. */
 async function oneAtATime(work) {
   mkdirSync(join(root, '.cache'), { recursive: true });
   const lock = join(root, '.cache', 'install.lock');
@@ -68,7 +68,7 @@ async function oneAtATime(work) {
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
   try {
-    // npm continues when this process is killed, and still holds the lock.
+    // npm continues when this process is killed, so it is a holder of the lock too.
     await work((pid) => pid && writeFileSync(lock, `${process.pid} ${pid}`));
   } finally {
     rmSync(lock, { force: true });
@@ -128,7 +128,7 @@ async function main() {
   const [name, ...extra] = process.argv.slice(2);
   if (!Object.keys(commands).includes(name))
     throw failure(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
-  // A production folder has the build and no development dependency: nothing is installed there.
+  // A production folder has the build and no development dependencies, and nothing is installed there.
   const production = existsSync(join(modules, '.package-lock.json')) && !existsSync(join(modules, 'tsx'));
   if (name === 'ops' && production && existsSync(join(root, 'dist/bin/ops.js')))
     commands.ops = ['dist/bin/ops.js'];

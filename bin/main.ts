@@ -3,7 +3,10 @@ interface Help {
   readonly purpose: string;
 }
 
-/** Prints the help when `--help` is among the arguments. @returns whether it was, so that nothing else is done. */
+/**
+ * Prints the help when `--help` is among the arguments.
+ * @returns whether it did
+ */
 export function helped({ usage, purpose }: Help): boolean {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return false;
   process.stdout.write(

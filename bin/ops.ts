@@ -8,7 +8,7 @@ import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 /** A large import takes seconds; nothing of ours takes a minute. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
-/** Name of the operating-system user; a container may run as one that has none. */
+/** Name of the operating-system user, which a container may lack. */
 function currentUser(): string {
   try {
     return userInfo().username;
@@ -22,7 +22,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-/** Once: the default of both signals comes back with the first, so that a second one ends the process. */
+/** The first signal restores the default of both, so that a second one ends the process. */
 function interruptible(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
       now: () => new Date(),
       interruptible,
       async temporal() {
-        // Imported only here: Temporal's client takes longer to load than most commands take to run.
+        // Imported only here, because loading it takes longer than most commands.
         const { temporalOrders } = await import('../ops/temporal.js');
         return temporalOrders(options.temporal(), {
           taskQueue: TASK_QUEUE,
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
     },
     process.argv.slice(2),
   );
-  // Not process.exit(): what was printed into a pipe must get out first.
+  // Not process.exit(), which would lose what was printed into a pipe.
   process.exitCode = exitCode;
 }
 

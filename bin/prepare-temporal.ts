@@ -5,7 +5,7 @@ import { temporalTarget, type TemporalTarget } from '../runtime/temporal/tempora
 import { openNativeConnection } from '../worker/session';
 import { main } from './main';
 
-/** People look at a workflow for some days after its end at most; Postgres keeps the delivery for years. */
+/** A workflow is looked at for some days after its end. Postgres keeps the delivery for years. */
 const KEEP_DAYS = 7;
 /** Longest wait for a server that is just starting. */
 const CONNECT_TIMEOUT_MS = 60_000;

@@ -56,11 +56,10 @@ function complaint(fault: AmountFault | 'zero', text: string, example: string): 
 /** Longest finance page that a partner may send, in code points; a link made of it is longer. */
 const LONGEST_FINANCE_URL = 2_048;
 
-/**
- * Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are dropped or rewritten
- * by parsers silently, and some end an HTML attribute: control characters, Unicode's White_Space, a byte order mark,
- * `"<>\^{|}` and the backtick. Spelled out, because the pattern below is published.
- */
+// Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are
+// dropped or rewritten by parsers silently, and some end an HTML attribute: control characters,
+// Unicode's White_Space, a byte order mark, `"<>\^{|}` and the backtick. Spelled out, because the
+// pattern below is published.
 const NOT_IN_URL =
   '\\u0000-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"<>\\\\^`{|}';
 

@@ -25,10 +25,7 @@ interface DeliveryFigures {
     readonly environment: 'sandbox' | 'live';
     readonly delivered: number;
     readonly failed: number;
-    /**
-     * Partners that have used at least this share of their test notifications, in the order of
-     * `LIMIT_SHARES`.
-     */
+    /** Partners that have used this share of their tests, in the order of `LIMIT_SHARES`. */
     readonly limitUsed: readonly number[];
   }[];
 }
@@ -64,10 +61,7 @@ export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> 
 /** Notifications that wait for their workflow. Ages are in milliseconds, 0 when none waits. */
 interface Backlog {
   readonly pending: number;
-  /**
-   * Only of queues that are not paused and whose endpoint has a free slot, so that one slow endpoint
-   * does not hide a general fault.
-   */
+  /** Only of unpaused queues with a free slot, so that one slow endpoint does not hide a general fault. */
   readonly oldestMs: number;
   /** Due notifications whose endpoint has no free slot. */
   readonly capped: number;

@@ -104,10 +104,7 @@ function keyChanges<S extends KeySummary>({ table: name, find, issueSuccessor }:
   };
 
   return {
-    /**
-     * Issues a successor of an active key that has none. The old key stays valid for the overlap,
-     * unless it expires before.
-     */
+    /** Issues the successor of an active key, which stays valid for the overlap, or until it expires. */
     rotate: async (
       db: DbOrTransaction,
       { keyId, overlapSeconds = DEFAULT_OVERLAP_SECONDS, expiresInSeconds }: Rotation,
@@ -242,10 +239,7 @@ export interface KeyBinding {
   readonly environment: KeyEnvironment;
 }
 
-/**
- * The applications that a service key may see: all of its lender and environment that are not
- * simulated.
- */
+/** The applications that a service key may see: all of its lender and environment that are not simulated. */
 export const inScope = ({ lender, environment }: KeyBinding) =>
   and(
     eq(creditApplications.lender, lender),

@@ -17,10 +17,9 @@ const NO_MESSAGE = /^[\w$]*(?: \[\w+\])?:? *(?:\n|$)/;
 const LONGEST_MESSAGE = 300;
 const DEEPEST_CAUSE = 5;
 
-/**
- * Classes of SQLSTATE whose messages name relations, roles and states only: connection, transaction, authorization, database, deadlock,
- * syntax and rights, resources, limits, locks, intervention, system. Those of data, constraints and triggers may hold values.
- */
+// Classes of SQLSTATE whose messages name relations, roles and states only: connection, transaction,
+// authorization, database, deadlock, syntax and rights, resources, limits, locks, intervention, system.
+// Those of data, constraints and triggers may hold values.
 const SQL_CLASSES_TOLD = /^(?:08|25|28|3D|40|42|53|54|55|57|58)...$/;
 
 /** Codes of the parser, TLS and Node's checks of arguments. Their messages quote the input, and the code alone says enough. */

@@ -51,11 +51,9 @@ function sampleLoans({ minLoanPence, maxLoanPence }: ProductTerms): number[] {
   return [...loans.add(maxLoanPence)];
 }
 
-/**
- * Tries every loan, penny by penny, whose interest the rounding of `n` instalments by up to a penny each could eat
- * up: those below n / (n·f − 1) pence, f being the level payment per penny lent (24,000 at the most for 0.1 % APR
- * from month 1). Only for products whose other figures are sound.
- */
+// Tries every loan, penny by penny, whose interest the rounding of `n` instalments by up to a penny
+// each could eat up: those below n / (n·f − 1) pence, f being the level payment per penny lent (24,000
+// at the most for 0.1 % APR from month 1). Only for products whose other figures are sound.
 function checkEverySmallCost(terms: ProductTerms): string | null {
   const n = terms.numberOfRepayments;
   const interestPerPenny = n * preparePlan(terms).levelFactor - 1;

@@ -7,11 +7,10 @@ const MILLIONTHS = 1_000_000;
 
 type RateTerms = Pick<ProductTerms, 'rateBasis' | 'ratePpm' | 'aprBasisPoints'>;
 
-/**
- * ln(1 + monthly rate) of a product: what interest compounds with. Kept as a logarithm because the growth over
- * any number of months, and the annuity, are then exact to the last digits even at tiny rates.
- * `apr_effective`: (1 + APR)^(1/12) − 1; `monthly_rate`: the rate itself; `nominal_annual`: a twelfth of it.
- */
+// ln(1 + monthly rate) of a product: what interest compounds with. Kept as a logarithm because the
+// growth over any number of months, and the annuity, are then exact to the last digits even at tiny
+// rates. `apr_effective`: (1 + APR)^(1/12) − 1; `monthly_rate`: the rate itself; `nominal_annual`: a
+// twelfth of it.
 function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms): number {
   if (rateBasis === 'apr_effective') return Math.log1p(aprBasisPoints / BASIS_POINTS) / 12;
   const rate = (ratePpm ?? 0) / MILLIONTHS;
@@ -37,10 +36,9 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
 
 const DAYS_IN_YEAR = 365;
 
-/**
- * Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days are whole numbers: the first interval
- * (`firstIntervalDays`, else max(1, `deferralMonths`) months), then `numberOfRepayments` − 1 months.
- */
+// Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days
+// are whole numbers: the first interval (`firstIntervalDays`, else max(1, `deferralMonths`) months),
+// then `numberOfRepayments` − 1 months.
 function termUnits({
   numberOfRepayments,
   deferralMonths,

@@ -7,12 +7,12 @@ import { withTimeout } from '../timing/timing';
 
 type AddressGuard = (address: string) => boolean;
 
-/** A public address by its number, but private in use: the metadata service of Azure hosts. */
+/** Public by its number but private in use: the metadata service of Azure hosts. */
 const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
-/** All IPv6 addresses allocated for the Internet. The upper half of 2000::/3 is reserved; 6bone's former 3ffe::/16 lies in it. */
+// IPv6 allocated for the Internet. The upper half of 2000::/3, with 6bone's 3ffe::/16, is not.
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
 
-/** Whether a text is a public address: outside every special-purpose range of IANA, and not an IPv4 address written as IPv6. */
+/** Whether a text is a public address: in no special-purpose range of IANA, and no IPv4 written as IPv6. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
@@ -20,7 +20,10 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' ? !matches(parsed, AZURE_METADATA) : matches(parsed, GLOBAL_IPV6);
 }
 
-/** Allows public addresses and the addresses of these CIDRs. @throws for a malformed CIDR. */
+/**
+ * Allows public addresses and the addresses of these CIDRs.
+ * @throws for a malformed CIDR
+ */
 export function createAddressGuard(allowedCidrs: readonly string[]): AddressGuard {
   const allowed = allowedCidrs.map(parseCidr);
   return (address) => {
@@ -35,7 +38,7 @@ type Parsed = ReturnType<typeof ipaddr.parse>;
 type Cidr = ReturnType<typeof ipaddr.parseCIDR>;
 
 function parseCidr(text: string): Cidr {
-  // The library alone would accept `10/8`.
+  // The library would accept `10/8`.
   if (isIP(text.split('/', 1)[0] ?? '') === 0 || !ipaddr.isValidCIDR(text))
     throw new Error(`not a CIDR such as 127.0.0.0/8: ${text}`);
   return ipaddr.parseCIDR(text);
@@ -47,13 +50,16 @@ function matches(address: Parsed, cidr: Cidr): boolean {
 
 export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** Tries within the 5 s of a look-up. c-ares makes the first try short: with fewer tries a name that takes a second would fail. */
+// Tries within a look-up. The first is short, so that slow names would fail with fewer.
 const QUERY_TIMEOUT_MS = 2_000;
 const TRIES = 5;
-/** How long we wait for the second address family once the first has answered: both ask the same servers. */
+/** Longest wait for the second address family once the first has answered, as both ask the same servers. */
 const OTHER_FAMILY_MS = 1_000;
 
-/** A resolver on c-ares, without the hosts file: `dns.lookup` occupies one of Node's four threads. @param servers default: the system's. */
+/**
+ * A resolver on c-ares, without the hosts file, because `dns.lookup` occupies one of Node's four threads.
+ * @param servers default: those of the system
+ */
 export function createResolver(servers?: readonly string[]): Resolver {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
   if (servers !== undefined) resolver.setServers(servers);
@@ -67,7 +73,10 @@ interface ResolveDeps {
   readonly dnsMs: number;
 }
 
-/** A name's addresses, IPv4 first. A blocked one among them refuses all: it is a mistake or an attack. @throws DeliveryFault */
+/**
+ * A name's addresses, IPv4 first. One blocked address refuses all, as it is a mistake or an attack.
+ * @throws DeliveryFault
+ */
 export async function resolveTarget(
   hostname: string,
   { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
@@ -104,7 +113,7 @@ async function ask(hostname: string, resolver: AddressResolver): Promise<readonl
   return found.toSorted((a, b) => isIP(a) - isIP(b));
 }
 
-/** Codes about the name or its servers. Any other code (no DNS server reachable, no memory) is our own fault. */
+// Codes about the name or its servers. Any other code, such as no DNS server reachable, is our own fault.
 const OF_THE_NAME = /^E(NODATA|NOTFOUND|SERVFAIL|REFUSED|NOTIMP|FORMERR|BADRESP|BADNAME|TIMEOUT)$/;
 
 function noAddress(errors: readonly Error[]): Error {
@@ -114,7 +123,7 @@ function noAddress(errors: readonly Error[]): Error {
   return new DeliveryFault('dns', codeOf(cause), { cause });
 }
 
-/** Addresses tried for one name, each with an equal share of the remaining time. */
+/** Most addresses tried for one name. Each has an equal share of the remaining time. */
 const MOST_ADDRESSES = 4;
 
 interface OpenOptions {
@@ -126,7 +135,10 @@ interface OpenOptions {
   readonly connectMs: number;
 }
 
-/** Connects to one of the addresses in order; checks the certificate. @throws DeliveryFault `connect`, `tls`, `reset`, `blocked_address`; ours. */
+/**
+ * Connects to the first address that answers, and checks the certificate.
+ * @throws DeliveryFault `connect`, `tls`, `reset` or `blocked_address`, and our own faults
+ */
 export async function openConnection(options: OpenOptions, signal: AbortSignal): Promise<TLSSocket> {
   const endsAt = performance.now() + options.connectMs;
   const tcp = await openTcp(options, endsAt, signal);
@@ -135,7 +147,7 @@ export async function openConnection(options: OpenOptions, signal: AbortSignal):
     servername: options.hostname,
     secureContext: options.secureContext,
     ALPNProtocols: ['http/1.1'],
-    // The default, stated so that NODE_TLS_REJECT_UNAUTHORIZED cannot change it.
+    // This is the default. It is stated so that NODE_TLS_REJECT_UNAUTHORIZED cannot change it.
     rejectUnauthorized: true,
   });
   const late = () => new DeliveryFault('connect', 'the TLS handshake took too long');
@@ -177,7 +189,7 @@ async function connectOne(
     await withTimeout(event(socket, 'connect'), ms, late, signal);
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) throw new DeliveryFault('reset', 'closed at once');
-    // Checked again on the socket itself, so that nothing is ever written to another address.
+    // The socket itself is checked again, so that nothing is ever written to another address.
     if (!isAllowed(remoteAddress)) throw new DeliveryFault('blocked_address', 'connected to another address');
     return socket;
   } catch (error) {
@@ -186,7 +198,7 @@ async function connectOne(
   }
 }
 
-/** Resolves at the event. The error listener stays for the life of the socket: an unhandled late error would end the process. */
+// Resolves at the event. The error listener stays, because an unhandled late error would end the process.
 function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(name, resolve);
@@ -195,9 +207,9 @@ function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void>
   });
 }
 
-/** The partner's faults. Others are ours: too many open files, a local firewall. */
+/** These are the partner's faults. Others are ours, such as too many open files or a local firewall. */
 const UNREACHABLE = /^E(CONNREFUSED|CONNRESET|CONNABORTED|HOSTUNREACH|HOSTDOWN|NETUNREACH|TIMEDOUT)$/;
-/** This machine has no IPv6. For a name with IPv6 addresses only, that equals an unreachable network. */
+/** This machine has no IPv6. For a name with only IPv6 addresses that equals an unreachable network. */
 const NO_IPV6 = /^E(ADDRNOTAVAIL|AFNOSUPPORT)$/;
 
 function faultOfConnecting(error: Error, address: string): Error {
@@ -207,19 +219,19 @@ function faultOfConnecting(error: Error, address: string): Error {
   return unreachable ? new DeliveryFault('connect', code, { cause: error }) : error;
 }
 
-/** An error of a handshake that is not the end of the connection is about certificates or versions. */
+/** A handshake's error other than the end of the connection is about certificates or versions. */
 function faultOfHandshake(error: Error): Error {
   const known = faultOfOpenConnection(error);
   return known instanceof DeliveryFault ? known : new DeliveryFault('tls', codeOf(error), { cause: error });
 }
 
-/** A failure that is the partner's. Inside `outbound/` it travels as an exception; `send` turns it into an outcome. */
+/** The partner's failure. Inside `outbound/` it is an exception; `send` makes an outcome of it. */
 export class DeliveryFault extends Error {
   override readonly name = 'DeliveryFault';
 
   constructor(
     readonly failure: DeliveryFailure,
-    /** A few words for people: an error code or a name, never anything that the partner sent. */
+    /** An error code or a name for operators, never anything that the partner sent. */
     readonly detail: string,
     options?: ErrorOptions,
   ) {
@@ -232,10 +244,10 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** Ends of a connection that the other side, or something on the way to it, brought about. */
+/** Ends of a connection caused by the other side or the network. */
 const RESETS = /^E(CONNRESET|PIPE|CONNABORTED|HOSTUNREACH|NETUNREACH)$/;
 
-/** What an error on an open connection means; one that is not the partner's (too many open files, a cancellation) comes back as it is. */
+/** What an error on an open connection means. An error that is not the partner's is returned unchanged. */
 export function faultOfOpenConnection(error: Error): Error {
   if (error instanceof DeliveryFault) return error;
   const code = codeOf(error);

@@ -7,11 +7,11 @@ import { DeliveryFault, faultOfOpenConnection } from './connect';
 /** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;
 
-/** Most informational answers (1xx), and bytes of all of them: servers send one or two, and an endless series would delay all others. */
+// Most informational answers (1xx), and bytes of all of them. Servers send one or two.
 const MAX_INFORMATIONAL = 20;
 const MAX_INFORMATIONAL_BYTES = 16_384;
 
-/** Sent with every request. Compressed answers are never unpacked, so none is asked for. */
+/** Sent with every request. No compressed answer is asked for, as none is unpacked. */
 const ALWAYS = {
   'Content-Type': 'application/json; charset=utf-8',
   'Accept-Encoding': 'identity',
@@ -30,12 +30,15 @@ export interface ExchangeOptions {
   readonly onConnected: (address: string | null) => void;
 }
 
-/** A kept connection was closed meanwhile. That is not the partner's failure: the caller sends again on a new one. */
+/** A kept connection was closed, which is no failure of the partner. The caller sends again. */
 export class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
 
-/** Sends one POST and waits for the final status and headers. @throws DeliveryFault; StaleConnection; the signal's reason; ours. */
+/**
+ * Sends one POST and waits for the final status and headers.
+ * @throws DeliveryFault, StaleConnection, the signal's reason, or our own faults
+ */
 export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
   const { pool, open, hostname, port, path, headers, body, headersMs, onConnected } = options;
   return new Promise((resolve, reject) => {
@@ -67,8 +70,8 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
     const abort = () => fail(signal.reason as Error);
 
     let received = 0;
-    // The parser has read these bytes already: until the final answer, all of them belong to heads. The parser limits neither
-    // the heads of several 1xx together nor the blanks around a value.
+    // Until the final answer, all bytes belong to heads, which the parser has read already. It limits
+    // neither the heads of several 1xx together nor the blanks around a value.
     const count = (bytes: Uint8Array) => {
       received += bytes.length;
       if (!settled && received > MAX_INFORMATIONAL_BYTES + MAX_HEAD_BYTES)
@@ -84,7 +87,7 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
       socket.on('data', count);
     });
     request.on('information', (information) => {
-      // After a failure the parser still reads to the end of its present chunk of at most 16 KiB.
+      // After a failure the parser still reads to the end of its chunk of at most 16 KiB.
       if (settled) return;
       informational += 1;
       informationalBytes += headBytes(information);
@@ -100,7 +103,7 @@ export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise
       socket.destroy();
       fail(new DeliveryFault('protocol', '101 to a request that asked for no upgrade'));
     });
-    // Not `once`: a connection that breaks after the answer's headers is reported here too, and must not be unhandled.
+    // Not `once`, because a connection that breaks after the headers is reported here too.
     request.on('error', (error) => {
       const fault = faultOfOpenConnection(error);
       const stale = request.reusedSocket && fault instanceof DeliveryFault && fault.failure === 'reset';
@@ -120,14 +123,15 @@ function headBytes({ statusMessage, rawHeaders }: InformationEvent): number {
   return bytes;
 }
 
-/** Stored of an answer: enough for a person to see what went wrong. */
+/** Bytes of an answer that are stored: enough to see what went wrong. */
 const KEPT_BYTES = 8 * 1_024;
-/** Reading an answer to its end keeps the connection usable; beyond this a new connection is cheaper. */
+/** Reading an answer to its end keeps the connection usable. Beyond this a new connection is cheaper. */
 const READ_BYTES = 64 * 1_024;
 
 /**
- * Reads the body of an answer, for people. Never fails: it returns what arrived before the connection broke, the time was up or the signal
- * aborted. Nothing is decompressed. @returns at most 8 KiB as text without NUL, which Postgres cannot store.
+ * Reads the body of an answer for operators. It never fails, and returns what arrived before the
+ * connection broke, the time was up or the signal aborted. Nothing is decompressed.
+ * @returns at most 8 KiB as text without NUL, which Postgres cannot store
  */
 export function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
@@ -164,9 +168,9 @@ function toText(response: IncomingMessage, bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 }
 
-/** Shorter than the 5 s after which many servers close an idle connection, so that few requests use one that is just closing. */
+// Shorter than the 5 s after which many servers close an idle connection.
 const IDLE_MS = 4_000;
-/** A new address, certificate or rule takes effect within this time, even where traffic never pauses. */
+/** A new address, certificate or rule takes effect within this time even under constant traffic. */
 const LONGEST_LIFE_MS = 30_000;
 /** As many as the concurrent deliveries to one endpoint. */
 const IDLE_PER_HOST = 16;
@@ -181,7 +185,10 @@ function destroyThis(this: Duplex): void {
   this.destroy();
 }
 
-/** Keeps connections for the next request to a host and port; each brings its guarded `open`. No TLS session is resumed, unchecked. */
+/**
+ * Keeps connections for the next request to a host and port. Each request brings its guarded `open`. No
+ * TLS session is resumed, as that would skip the checks.
+ */
 export class ConnectionPool extends Agent {
   readonly #openedAt = new WeakMap<Duplex, number>();
   readonly #spent = new WeakSet<Duplex>();
@@ -213,7 +220,7 @@ export class ConnectionPool extends Agent {
     if (this.#spent.has(socket) || age > LONGEST_LIFE_MS) return false;
     // Node returns whether to keep it, which its types do not say.
     const kept = (super.keepSocketAlive(socket) as unknown) === true;
-    // No request is under way. An endpoint that sends data now would be read without any limit.
+    // An endpoint that sends data while no request is under way would be read without any limit.
     if (kept) socket.once('data', destroyThis);
     return kept;
   }

@@ -13,7 +13,10 @@ function createPause() {
 }
 
 interface LoopOptions {
-  /** One round, ending early when `stopped`. `again`: the next follows at once; `done`: none. @param wake for work left to the next. */
+  /**
+   * One round, which ends early when `stopped`. `again`: the next follows at once; `done`: none follows.
+   * @param wake begins another round when this one leaves work
+   */
   readonly round: (stopped: () => boolean, wake: () => void) => Promise<'again' | 'done' | void>;
   readonly everyMs: number | (() => number);
   readonly onError: (error: unknown) => void;
@@ -22,12 +25,12 @@ interface LoopOptions {
 }
 
 export interface Loop {
-  /** There may be something to do: the next round begins at once, or directly after the one under way. */
+  /** Begins the next round at once, or directly after the one under way. */
   wake(): void;
   stop(): Promise<void>;
 }
 
-/** Starts a loop with its first round. After a round that fails the loop continues. */
+/** Starts a loop with its first round. It continues after a round that fails. */
 export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOptions): Loop {
   let stopped = false;
   let woken = false;
@@ -61,10 +64,10 @@ export function startLoop({ round, everyMs, onError, restMs = () => 0 }: LoopOpt
   };
 }
 
-/** Longest wait for one statement of a round, in milliseconds; far above what Postgres allows a statement (DATABASE_TIMEOUT_MS). */
+/** Longest wait for one statement of a round, in milliseconds, far above DATABASE_TIMEOUT_MS. */
 const ROUND_TIMEOUT_MS = 60_000;
 
-/** Waits for a query of a loop. One that never settles, because its connection was lost, ends its round, and not the loop. */
+/** Waits for a query of a loop. One that never settles, as its connection was lost, ends only its round. */
 export const inRound = <T>(query: PromiseLike<T>) => withTimeout(query, ROUND_TIMEOUT_MS, 'Postgres');
 
 export async function pauseUntil(atMs: number, signal: AbortSignal): Promise<void> {
@@ -72,17 +75,18 @@ export async function pauseUntil(atMs: number, signal: AbortSignal): Promise<voi
   if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** The timeout is over. The work was not stopped, and may still succeed. */
+/** The work took too long. It was not stopped, and may still succeed. */
 export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
 /**
- * Waits for `work` for at most `ms` milliseconds, and no longer than until `signal` aborts. The work itself continues, and its
- * outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled. One that was sent is left to
- * the server's `statement_timeout`: postgres.js 3.4.9 would take the answer to a cancelled statement for that of the next one.
- * @param what names the work in the error's message, or makes the error.
- * @throws TimeoutError or what `what` makes, the signal's reason when it aborts, else what `work` throws.
+ * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. The work continues, and
+ * its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
+ * One that was sent is left to `statement_timeout`, because postgres.js 3.4.9 would take the answer to
+ * a cancelled statement for that of the next one.
+ * @param what names the work in the error's message, or makes the error
+ * @throws TimeoutError or what `what` makes, the signal's reason, else what `work` throws
  */
 export async function withTimeout<T>(
   work: PromiseLike<T>,
@@ -94,7 +98,7 @@ export async function withTimeout<T>(
   let abort: () => void = () => undefined;
   const end = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      // First the caller gets the error of the timeout: cancelling makes the query fail with another one.
+      // Cancelling makes the query fail with an error of its own, so the caller gets the timeout's first.
       setImmediate(() => {
         const { state, cancel } = work as { state?: object | null; cancel?: () => void };
         if (state === null) cancel?.call(work);

@@ -9,16 +9,18 @@ import {
   type RetentionTask,
 } from '../domain/retention';
 
-/** How often a month is tried whose table is in use; after that it waits for the next day's run. */
+/** Tries of a month whose table is in use. After them it waits for the next day's run. */
 const TRIES = 5;
 const BUSY_PAUSE = '30 seconds';
 
 type RetentionTotals = Partial<Record<RetentionKind, number>>;
 
 /**
- * Removes expired rows, kind by kind, in steps of about twenty seconds. The schedule `retention` starts it. It has no argument for how many
- * days are kept: they are in the database, where only its owner changes them. @param from the position of a long run that continues as a new
- * one; null or absent: from the beginning. The activity checks it. @returns the rows removed in this run.
+ * Removes expired rows, kind by kind, in steps of about twenty seconds. The schedule `retention` starts
+ * it. How many days are kept is no argument, but in the database, where only its owner changes it.
+ * @param from the position of a long run that continues as a new one, which the activity checks; null
+ * or absent: from the beginning
+ * @returns the rows removed in this run
  */
 export async function applyRetention(from?: RetentionTask | null): Promise<RetentionTotals> {
   const { removeExpired, reportRemoval } = proxyActivities<RetentionActivities>({

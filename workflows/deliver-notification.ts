@@ -18,19 +18,22 @@ import { afterOutcome, describeOutcome, seconds, nextWait, type Wait } from '../
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { DELIVERY_SIGNALS, sendsQueueOf } from './names';
 
-/** Ids only; the body, the address and the secrets stay in Postgres. */
+/** Ids only. The body, the address and the secrets stay in Postgres. */
 interface DeliverNotificationInput {
   readonly notificationId: string;
   readonly generation: number;
-  /** Wait before each attempt, in milliseconds; fixed for this delivery when it starts. */
+  /** Wait before each attempt, in milliseconds, fixed when the delivery starts. */
   readonly ladderMs: readonly number[];
   readonly queue: string;
   readonly fast: boolean;
 }
 
-/** A workflow that completed; a failed delivery ends it as Failed with the reason as its type, a cancelled one as Canceled. */
+// The result of a completed workflow. A failed delivery ends it as Failed, a cancelled one as Canceled.
 interface DeliveryEnd {
-  /** `superseded`: a later generation has taken over, or the notification was cancelled before this began. `paused`: deliveries to the partner are. */
+  /**
+   * `superseded`: a later generation has taken over, or the notification had been cancelled. `paused`:
+   * deliveries to the partner are paused.
+   */
   readonly status: 'delivered' | 'held' | 'superseded' | 'paused';
   readonly attempts: number;
 }
@@ -59,9 +62,10 @@ const OUTAGE_MS = 10_000;
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
 /**
- * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder is exhausted. A partner's failure is a
- * result; Temporal repeats only after our own faults. Temporal's own cancellation ends the delivery between attempts: an attempt under way is
- * finished and recorded first. @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`.
+ * Delivers one notification: attempt, wait, attempt, until the partner has answered 2xx or the ladder
+ * is exhausted. A partner's failure is a result; Temporal retries only after our own faults. A
+ * cancellation by Temporal ends the delivery between attempts, after an attempt under way was recorded.
+ * @throws ApplicationFailure when the delivery failed; its type is the reason, such as `exhausted`
  */
 export async function deliverNotification(input: DeliverNotificationInput): Promise<DeliveryEnd> {
   const delivery = new Delivery(input);
@@ -80,7 +84,7 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
 }
 
 class Delivery {
-  /** Steps of the ladder that were made, by this workflow and by one that it replaces; the database counts them. */
+  /** Steps of the ladder made by this workflow and by one that it replaces; the database counts them. */
   private step = 0;
   private told = false;
   private status = 'sending';
@@ -98,7 +102,10 @@ class Delivery {
     setHandler(progressQuery, () => ({ ...story.progress(), paused: orders.paused }));
   }
 
-  /** Waits for the ladder's next step, an order, or the end of a pause. @throws CancelledFailure when the workflow is to end. */
+  /**
+   * Waits for the ladder's next step, an order, or the end of a pause.
+   * @throws CancelledFailure when the workflow is to end
+   */
   async waitForTurn({ waitMs, because }: Wait): Promise<void> {
     const { orders, story } = this;
     if (waitMs > 0) {
@@ -121,11 +128,14 @@ class Delivery {
       this.show(before);
     }
     if (orders.wake) this.told = true;
-    // An order is used up by one attempt; an order during that attempt is for the next one.
+    // An order is used up by one attempt. An order during that attempt is for the next one.
     orders.wake = false;
   }
 
-  /** Makes and records an attempt. @returns the wait before the next one, or the end. */
+  /**
+   * Makes and records an attempt.
+   * @returns the wait before the next one, or the end
+   */
   async attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
     const { sent, recorded } = await this.send(fast);
     // Neither an attempt nor a step of the ladder was made.
@@ -169,7 +179,7 @@ class Delivery {
     return wait;
   }
 
-  /** The ladder's next attempt. A fast one runs within the task, once; after its fault or refusal the regular activity follows. */
+  /** Makes the next attempt: within the task if fast, else or after a refusal by the regular activity. */
   private async send(fast: boolean) {
     const { notificationId, generation, queue } = this.input;
     const { sendAtOnce, sendAttempt } = this.activities;
@@ -206,7 +216,7 @@ class Delivery {
       type: reason,
       message: this.story.progress().log.at(-1) ?? 'not sent',
       nonRetryable: true,
-      // The partner's failure, not ours: no error in the worker's log.
+      // This is the partner's failure, and no error in the worker's log.
       category: ApplicationFailureCategory.BENIGN,
     });
   }
@@ -220,7 +230,7 @@ class Delivery {
 function createActivities() {
   const { sendAttempt } = proxyActivities<SendActivities>({
     taskQueue: sendsQueueOf(workflowInfo().taskQueue),
-    // The whole exchange ends after 20 s; a missing heartbeat shows sooner that a worker has died.
+    // The whole exchange ends after 20 s. A missing heartbeat shows sooner that a worker has died.
     startToCloseTimeout: '40 seconds',
     heartbeatTimeout: '10 seconds',
     retry: { initialInterval: '500 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
@@ -238,7 +248,7 @@ function createActivities() {
 
 type Story = ReturnType<typeof createStory>;
 
-/** The history of a delivery for people: in the current details of Temporal's web page and in the query. */
+/** The history of a delivery for operators, in the current details of Temporal's page and in the query. */
 function createStory(notificationId: string) {
   const log: string[] = [];
   let attempts = 0;

@@ -1,13 +1,14 @@
 import { ApplicationFailure, DefaultFailureConverter, TemporalFailure } from '@temporalio/common';
 import { errorFacts, framesOf, nameError, plainText } from '../domain/error-facts';
 
-/** The form of our own reasons (`retention_refused`); the SDK gives a wrapped error the name of its class. */
+// The form of our own reasons (`retention_refused`). The SDK gives a wrapped error the name of its class.
 const REASON = /^[a-z][a-z_]*$/;
-/** The message of a worker whose build lacks an activity: it contains our own names only, and an operator needs it. */
+// The message of a worker without an activity. It contains our names only, and operators need it.
 const NOT_REGISTERED = /^Activity function \w+ is not registered on this Worker/;
 const ELSEWHERE = "the worker's log says more";
 
-/** Writes errors into histories by name, code and frames; only our own reasons and the SDK's keep messages. All failures pass here. */
+// Writes errors into histories by name, code and frames. Only our own reasons and the SDK's keep
+// messages.
 class NamesOnly extends DefaultFailureConverter {
   override errorToFailure(
     ...[error, payloadConverter, context]: Parameters<DefaultFailureConverter['errorToFailure']>

@@ -1,8 +1,9 @@
 export { deliverNotification } from './deliver-notification';
 export { applyRetention } from './apply-retention';
 
-// This module and its imports are loaded once for all runs of a worker thread (`preloadModules`), and not anew for each run. So none
-// of them may keep state that changes.
+// This module and its imports are loaded once for all runs of a worker thread (`preloadModules`). So
+// none of them may have state that changes.
 
-// The SDK takes a stack trace for every promise; ten frames each are a sixth of the cost of a run. One frame names the line that threw.
+// The SDK takes a stack trace for every promise. Ten frames each would be a sixth of the cost of a run,
+// and one frame names the line that threw.
 Error.stackTraceLimit = 1;

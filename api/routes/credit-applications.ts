@@ -9,6 +9,7 @@ import {
   type ApplicationBody,
   type CreatedApplicationBody,
 } from '../../contracts/credit-application';
+import type { InternalErrorCode } from '../../contracts/errors';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
 import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
 import type { Verdict } from '../../domain/application-states';
@@ -36,7 +37,7 @@ function applicationIdOf({ credit_application_id: id }: ApplicationPath['Params'
   return id;
 }
 
-/** Tells operators that a service key was used for another lender or environment; the caller gets the answer for what does not exist. */
+// Logs that a service key was used for another lender or environment, which the caller is not told.
 function warnOutOfScope(request: FastifyRequest, wanted: Readonly<Record<string, string | null>>): void {
   const { keyId, lender, environment } = request.service;
   request.log.warn(
@@ -65,7 +66,7 @@ export function createCreditApplication(
     return sendAnswer(reply, createdToWire(answer.application));
   });
 
-  /** The application is committed by then: a failure here must not change its answer. */
+  /** The application is committed, so a failure here must not change its answer. */
   async function noteCrowdedQuote(request: FastifyRequest, application: Application): Promise<void> {
     try {
       const warning = await queries.warnOfCrowdedQuote(application);
@@ -82,32 +83,39 @@ export function createCreditApplication(
 
 const at = (field: string) => ({ field });
 
-function refusal(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>): ApiError {
-  switch (answer.kind) {
-    case 'exists':
-      return new ApiError('APPLICATION_EXISTS', "The lender's reference stands for another application.", {
-        field: 'lender_reference',
-        credit_application_id: answer.application.applicationId,
-      });
-    case 'lender_not_found':
-      return new ApiError('LENDER_NOT_FOUND', 'The lender does not exist.', at('lender'));
-    case 'reference_format': {
-      const message = "lender_reference is not of the lender's form.";
-      return new ApiError('INVALID_LENDER_REFERENCE', message, at('lender_reference'));
-    }
-    case 'quote_not_found':
-      return new ApiError('QUOTE_NOT_FOUND', 'The quote does not exist.', at('service_quote_id'));
-    case 'product_not_quoted': {
-      const message = 'The quote offered no such product of your lender.';
-      return new ApiError('PRODUCT_NOT_QUOTED', message, at('credit_product'));
-    }
-    case 'amounts_not_quoted':
-      return new ApiError('AMOUNTS_NOT_QUOTED', 'These amounts were not quoted.', at('loan_amount'));
-    case 'merchant_reference_differs': {
-      const message = "merchant_reference is not the quote's.";
-      return new ApiError('MERCHANT_REFERENCE_MISMATCH', message, at('merchant_reference'));
-    }
-  }
+type Refusal = Exclude<CreateApplicationAnswer, { kind: 'created' }>;
+
+const MEANT: Readonly<Record<Refusal['kind'], readonly [InternalErrorCode, message: string, field: string]>> =
+  {
+    exists: [
+      'APPLICATION_EXISTS',
+      "The lender's reference stands for another application.",
+      'lender_reference',
+    ],
+    lender_not_found: ['LENDER_NOT_FOUND', 'The lender does not exist.', 'lender'],
+    reference_format: [
+      'INVALID_LENDER_REFERENCE',
+      "lender_reference is not of the lender's form.",
+      'lender_reference',
+    ],
+    quote_not_found: ['QUOTE_NOT_FOUND', 'The quote does not exist.', 'service_quote_id'],
+    product_not_quoted: [
+      'PRODUCT_NOT_QUOTED',
+      'The quote offered no such product of your lender.',
+      'credit_product',
+    ],
+    amounts_not_quoted: ['AMOUNTS_NOT_QUOTED', 'These amounts were not quoted.', 'loan_amount'],
+    merchant_reference_differs: [
+      'MERCHANT_REFERENCE_MISMATCH',
+      "merchant_reference is not the quote's.",
+      'merchant_reference',
+    ],
+  };
+
+function refusal(answer: Refusal): ApiError {
+  const [code, message, field] = MEANT[answer.kind];
+  const other = answer.kind === 'exists' && { credit_application_id: answer.application.applicationId };
+  return new ApiError(code, message, { field, ...other });
 }
 
 const PATH = '/internal/v1/credit-applications/:credit_application_id';
@@ -187,7 +195,7 @@ function eventToWire(event: LenderEvent) {
   };
 }
 
-/** The present outcome of an event: one that waited may have been applied, or may never be applied any more. */
+/** The present outcome of an event. One that waited may have been applied, or may never be. */
 function outcomeNow({ verdict, appliedAt, waitsUntil }: LenderEvent): Verdict {
   if (verdict !== 'waiting') return verdict;
   if (appliedAt !== null) return 'applied';

@@ -64,9 +64,9 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       today: ukDay(at),
     });
     const response = serialize(quoteToWire(quote, quoteId, body.merchant_reference));
-    // As bytes, because Fastify would measure the length of a text first, which converts it twice.
+    // These are bytes, because Fastify would measure the length of a text first, which converts it twice.
     const bytes = Buffer.from(response);
-    // Stored before it is answered: each id that a partner gets has its row.
+    // Stored before it is answered, so that each id that a partner gets has its row.
     await deps.storeQuote({
       quoteId,
       partnerId: caller.partnerId,
@@ -86,7 +86,10 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
   });
 }
 
-/** The merchant to quote for. @throws ApiError when it does not exist for the caller, or its set-up is incomplete */
+/**
+ * The merchant to quote for.
+ * @throws ApiError when it does not exist for the caller, or its set-up is incomplete
+ */
 function usable(found: CatalogueMerchant | undefined, merchantId: string, caller: Caller): Merchant {
   if (found === undefined || (found.onlyFor !== null && !found.onlyFor.has(caller.partnerId)))
     throw new ApiError('MERCHANT_NOT_FOUND', 'The merchant does not exist.', { merchant_id: merchantId });
@@ -99,7 +102,7 @@ function usable(found: CatalogueMerchant | undefined, merchantId: string, caller
   return found.setup.merchant;
 }
 
-/** The limits are those of credit products at large, not the merchant's own range. */
+/** The limits are those of credit products in general, not of the merchant's own range. */
 function checkLimits(loan: QuoteRequestBody['loan_amount']): void {
   if (loan.pence < LOWEST_LOAN_PENCE)
     throw new ApiError('AMOUNT_TOO_LOW', 'loan_amount is below the minimum of £10.00.', {
@@ -169,7 +172,7 @@ function adjustmentToWire(adjustment: DepositAdjustment) {
   };
 }
 
-/** Stored of every product that fitted: an application may later be opened for each of them. */
+/** Stored of every product that fitted, because an application may later be opened for each. */
 function fittedProducts(quote: Quote): FittedProduct[] {
   return quote.fitted.map((priced) => ({
     productId: priced.product.productId,

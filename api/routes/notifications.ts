@@ -50,7 +50,7 @@ export function listNotifications(app: FastifyInstance, queries: ApiQueries): vo
     });
   });
 
-  /** Ids of the span; a cursor lies within it. */
+  /** Ids of the span, within which a cursor lies. */
   async function spanOf(query: ListNotificationsQuery, scope: CursorScope) {
     const { created_from: from, created_to: to, cursor } = query;
     if (from !== undefined && to !== undefined && from >= to)
@@ -88,8 +88,9 @@ const MAC_BYTES = 16;
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url: no partner can make one or use
- * another's. @param readSecret called once, and again after a failure.
+ * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url, so that
+ * no partner can make one or use another's.
+ * @param readSecret called once, and again after a failure
  */
 function createCursors(readSecret: () => Promise<Buffer>) {
   let secret: Promise<Buffer> | null = null;
@@ -117,7 +118,7 @@ function createCursors(readSecret: () => Promise<Buffer>) {
   };
 }
 
-/** The path parameter of a notification's routes. A path without a well-formed id is unknown: 404 `NOT_FOUND`. */
+// The path parameter of a notification's routes. A path without a well-formed id answers 404 `NOT_FOUND`.
 interface NotificationPath {
   Params: { readonly notification_id: string };
 }

@@ -71,7 +71,7 @@ function toWire(one: RecoveryProgress): RecoveryBody['data'] {
     matched: one.matched,
     resent,
     delivered,
-    // Includes what a later recovery has taken over: that one could take over only what had failed here.
+    // Includes what a later recovery has taken over, which could only be what had failed here.
     failed: Math.max(0, resent - delivered - underWay),
     created_at: moment(one.createdMs),
     finished_at: isOver ? moment(one.lastMs) : null,

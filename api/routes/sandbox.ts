@@ -11,7 +11,7 @@ import type { ApiQueries } from '../queries';
 import { noSuchApplication, type ApplicationPath } from './credit-applications';
 import { partnerApplicationToWire } from './get-application-for-partner';
 
-/** For a live key there is no simulator, whatever it sends. */
+/** For a live key there is no simulator. */
 export function requireSandbox(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ caller }) => {
     if (caller.environment !== 'sandbox') throw NO_SUCH_ENDPOINT;

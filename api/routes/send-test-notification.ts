@@ -19,7 +19,7 @@ import type { ApiQueries } from '../queries';
 
 /** A first attempt takes at most 20 s. A caller can be asked to wait for ten. */
 const WAIT_MS = 10_000;
-/** The message about an attempt is a hint, which may be lost: the row is read again after this time at most. */
+// The message about an attempt may be lost, so the row is read again after this time.
 const LOOK_EVERY_MS = 1_000;
 /** A test under way may fail at any time, and then no longer counts. */
 const RETRY_WHILE_UNDER_WAY_SECONDS = 60;
@@ -30,7 +30,7 @@ export interface SendTestNotificationDeps {
   readonly metrics: Pick<ApiMetrics, 'testLimitRefused'>;
 }
 
-/** `POST /v1/notifications/test` writes a row and waits for its first attempt; without Temporal it answers 202 `queued`. */
+/** Writes a row and waits for its first attempt. Without Temporal the answer is 202 `queued`. */
 export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
   const { queries, attempts, metrics } = deps;
   const sendAnswer = answerer(testNotificationResponseSchema);
@@ -75,7 +75,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
         subscription.end();
       }
 
-      /** Waits for the end of the first attempt, unless none can begin. When Postgres is away by then, the answer is `queued`. */
+      /** Waits for the end of the first attempt, unless none can begin; null without Postgres. */
       async function firstAttempt(): Promise<NotificationProgress | null> {
         const endsAtMs = performance.now() + WAIT_MS;
         for (;;) {
@@ -112,7 +112,7 @@ function testStatus(progress: NotificationProgress | null): TestNotificationBody
   return 'failed';
 }
 
-/** The reason for a notification's end as partners see it. Reasons that they cannot know are faults of ours. */
+/** The reason of a notification's end as partners see it. Unknown ones are our own faults. */
 export function shownReason(endReason: string | null | undefined, known: readonly string[]): string {
   if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
   if (endReason?.startsWith('endpoint_')) return 'webhook_not_registered';
@@ -121,11 +121,11 @@ export function shownReason(endReason: string | null | undefined, known: readonl
 
 type AttemptWatch = ReturnType<typeof createAttemptWatch>;
 
-/** Lets requests of this process wait for news of their notifications, which come from Postgres (channel `attempts`). */
+/** Lets requests of this process wait for messages about their notifications (channel `attempts`). */
 export function createAttemptWatch() {
   const waiting = new Map<string, (news: string) => void>();
   return {
-    /** Begins to listen for one notification. Call it before the commit: the news may come right after it. */
+    /** Listens for one notification. Call it before the commit, as a message may come right after it. */
     subscribe(notificationId: string) {
       let hasNews = false;
       let delayed = false;
@@ -136,24 +136,27 @@ export function createAttemptWatch() {
         wake();
       });
       return {
-        /** Resolves at the next news, or after `ms` milliseconds. News since the last call counts. */
+        /** Resolves at the next message, or after `ms` milliseconds. A message since the last call counts. */
         next: (ms: number) =>
           new Promise<void>((resolve) => {
             const timer = setTimeout(resolve, hasNews ? 0 : ms);
             hasNews = false;
             wake = () => (clearTimeout(timer), resolve());
           }),
-        /** Whether the dispatcher has reported that the first attempt cannot begin now, because Temporal is away. */
+        /** Whether the first attempt cannot begin now, because Temporal is away. */
         delayed: () => delayed,
         end: () => void waiting.delete(notificationId),
       };
     },
-    /** @param payload `<notification id>` after an attempt, `<notification id>:delayed` when none can begin. */
+    /**
+     * @param payload `<notification id>` after an attempt, `<notification id>:delayed` when none can
+     * begin.
+     */
     onMessage(payload: string): void {
       const [notificationId = '', news = ''] = payload.split(':');
       waiting.get(notificationId)?.(news);
     },
-    /** The connection is new, so that messages may have been lost: every waiting request reads its row again. */
+    /** Messages may have been lost with the old connection, so every waiting request reads its row. */
     lookAgain: () => waiting.forEach((notify) => notify('look')),
   };
 }

@@ -30,10 +30,7 @@ export interface NewApplication
 export type CreateApplicationAnswer =
   | { readonly kind: 'created'; readonly application: Application; readonly isNew: boolean }
   | { readonly kind: 'exists'; readonly application: Application }
-  /**
-   * There is none for this key. `ofOthers`, for the log only: it belongs to another lender or
-   * environment.
-   */
+  /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
   | {
       readonly kind: 'lender_not_found' | 'quote_not_found' | 'product_not_quoted';
       readonly ofOthers: boolean;
@@ -51,8 +48,7 @@ export async function createApplication(
 ): Promise<CreateApplicationAnswer> {
   const { service } = wanted;
   if (wanted.lender !== service.lender) return { kind: 'lender_not_found', ofOthers: true };
-  // This comes before the other checks, because an open application stays open though formats change
-  // and quotes are dropped.
+  // An open application stays open, though formats change and quotes are dropped.
   const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
   if (known !== null) return again(known, wanted);
   const lender = await findLender(db, wanted.lender);
@@ -128,10 +124,7 @@ async function findBy(db: DbOrTransaction, { service, lenderReference }: NewAppl
   return row ?? null;
 }
 
-/**
- * What a quote offered. Only its answer contains a raised deposit, which lowers the loan, as the price
- * stays.
- */
+// What a quote offered. Only its answer contains a raised deposit, which lowers the loan.
 function offersOf({ fitted, merchantReference, response, loanPence, depositPence: asked }: StoredQuote) {
   const { data } = response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');

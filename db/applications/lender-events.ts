@@ -26,10 +26,7 @@ export interface NewLenderEvent extends Pick<
 type LenderEventAnswer =
   | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
   | { readonly kind: 'exists' }
-  /**
-   * There is none for this key. `ofOthers`, for the log only: it belongs to another lender or
-   * environment.
-   */
+  /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
 /**
@@ -121,10 +118,7 @@ export async function insertEvent(
   return row ?? null;
 }
 
-/**
- * Brings an application, whose row the transaction has locked, into the state of an event, and stores
- * its notification.
- */
+/** Brings a locked application into the state of an event, and stores its notification. */
 export async function applyLenderEvent(
   tx: DbOrTransaction,
   before: Application,

@@ -79,10 +79,7 @@ type SimulateEventAnswer =
   | { readonly kind: 'application_not_found' }
   | { readonly kind: 'not_applicable'; readonly state: ApplicationState };
 
-/**
- * Records an event as the lender of a simulated application would. One that may not follow now is
- * refused, and not stored.
- */
+/** Records an event as the lender would. One that may not follow now is refused, and not stored. */
 export async function simulateLenderEvent(
   db: Db,
   wanted: Simulation & { readonly applicationId: string; readonly status: ApplicationState },

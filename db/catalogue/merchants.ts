@@ -35,10 +35,7 @@ const TERMS = Object.entries(VERSION)
 const NAMES = 'merchant_id, trading_name, fca_authorised, show_products, summary_style, partner_access';
 const MERCHANT_COLUMNS = columns('m', NAMES);
 
-/**
- * One statement, so that all is of one moment. A left join reports a product without its current
- * version.
- */
+// One statement, so that all is of one moment. A left join reports a product without its current version.
 const MERCHANT = `select ${MERCHANT_COLUMNS},
   json_build_array(m.deposit_floor_basis_points, m.deposit_floor_fixed_pence) as floor,
   array(select mp.partner_id from merchant_partners mp where mp.merchant_id = m.merchant_id order by 1) as "partnerIds",

@@ -46,10 +46,7 @@ const STOP_RECOVERIES = `
   update recoveries set state = 'interrupted', updated_at = service_now()
   where partner_id = $1 and state = 'running' and key_id is not null`;
 
-/**
- * Changes a partner's state, or whether it may begin recoveries. Switching them off stops the one under
- * way.
- */
+/** Changes a partner's state, or switches its recoveries, which stops the one under way. */
 export async function switchPartner(db: DbOrTransaction, partnerId: string, to: PartnerSwitch) {
   return db.transaction(async (tx) => {
     const whose = eq(partners.partnerId, partnerId);

@@ -62,10 +62,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     isNull(row['validTo']) || (isDay(row['validTo']) && ordered(row['validFrom'], row['validTo'])),
 };
 
-/**
- * Names of the fields, in a stable order, for which a stored row cannot be priced. The import also
- * checks the APR.
- */
+/** Names of the fields for which a stored row cannot be priced, in a stable order. */
 export function corruptFieldsOf(row: StoredProductRow): string[] {
   // A missing current version would otherwise be named once per column.
   if (isNull(row['version'])) return ['current_version'];

@@ -64,10 +64,7 @@ interface Queued {
   readonly since: Date | null;
 }
 
-/**
- * Waiting notifications. `pending`: no attempt has failed; `retrying`: one has; `paused` ones are in
- * neither.
- */
+/** `pending`: no attempt has failed; `retrying`: one has. Paused ones are in neither. */
 export type QueueFigures = Readonly<Record<'pending' | 'retrying' | 'paused' | 'held', Queued>>;
 
 export type EndpointWithQueue = WebhookEndpoint & { readonly queue: QueueFigures };

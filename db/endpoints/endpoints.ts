@@ -11,10 +11,7 @@ import { ensureKeyPair } from './key-pairs';
 import type { KeyRing } from './key-ring';
 import { addSecret } from './secrets';
 
-/**
- * Channel on which the trigger notify_endpoint tells keepers that an endpoint was added or its state
- * has changed.
- */
+/** Channel on which the trigger notify_endpoint tells keepers of a new or changed endpoint. */
 export const ENDPOINTS_CHANNEL = 'endpoints';
 
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
@@ -76,10 +73,7 @@ export const findEndpoint = (db: DbOrTransaction, partnerId: string, environment
 /** A row for a statement whose first parameters are a partner and an environment. */
 export const TENANT = '(values ($1::text, $2::text)) tenant (partner_id, environment)';
 
-/**
- * What a partner sees of an endpoint; all null without one. `disabledAt` is the time of its present
- * reason.
- */
+// What a partner sees of an endpoint, all null without one. `disabledAt` is that of its reason.
 type PartnerEndpoint = Pick<WebhookEndpoint, 'disabledReason' | 'failingSince' | 'lastSuccessAt'> & {
   readonly state: 'active' | 'disabled' | 'none';
   readonly url: string | null;

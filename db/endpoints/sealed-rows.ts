@@ -7,10 +7,7 @@ interface SealedTable {
   readonly place: string;
 }
 
-/**
- * All tables with sealed rows. A new key must reach each row, and the key ring of a backup must open
- * it.
- */
+// All tables with sealed rows. A new key must reach each row, and the key ring of a backup must open it.
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'webhook_secrets',
@@ -69,10 +66,7 @@ function openRow(keyRing: KeyRing, row: SealedRow): { readonly secret: string } 
 
 const CHECKED_AT_ONCE = 1_000;
 
-/**
- * Opens every webhook secret and private key, to check that a key ring fits a database, for example
- * after a restore.
- */
+/** Opens every secret and private key, to check that a key ring fits a database. */
 export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
   const byKey: Record<string, number> = {};
   const unreadable: Unreadable[] = [];

@@ -152,8 +152,7 @@ export interface DeliveryPause extends Tenant {
 }
 
 const OF_TENANT = `partner_id = $1 and environment = $2 and resumed_at is null`;
-// open.sql takes the same lock shared, so that an attempt that is being opened has its row before the
-// pause.
+// open.sql takes the same lock shared, so that attempts that are being opened finish first.
 const LOCK = `select pg_advisory_xact_lock(hashtext('delivery_pauses'), hashtext($1::text || '/' || $2::text))`;
 const PAUSE = `
   insert into delivery_pauses (partner_id, environment, paused_by) values ($1, $2, $3) on conflict do nothing returning 1`;

@@ -138,10 +138,8 @@ const RANGE = `
     'ntf_' || ulid_floor($2::text::timestamptz) as newest, a.partner_id as "partnerId", a.environment
   from (select $3::text as id) wanted left join credit_applications a on a.application_id = wanted.id`;
 
-/**
- * Returns the bounds of the ids that a list may contain, as values, so that the planner excludes older
- * months; and the owner of the application, with which the index of its notifications begins.
- */
+// Returns the bounds of the ids that a list may contain, as values, so that the planner excludes older
+// months; and the owner of the application, with which the index of its notifications begins.
 async function rangeOf(
   reader: Reader,
   { since, until, applicationId, partnerId, environment }: NotificationFilter,

@@ -143,8 +143,7 @@ export function pageQuery(wanted: PageWanted) {
   const parameters: Parameter[] = [environment, partnerId, fromId, beforeId];
   parameters.push(...filters.map(([name]) => wanted[name] ?? null));
   const [first, ...rest] = filters.map(([, column]) => column);
-  // The inner limit is a constant, so that the planner expects few rows. The scan stops at the outer
-  // one.
+  // The inner limit is a constant, so that the planner expects few rows. The scan stops at the outer one.
   const { scan, joined, order } = scanOf(first, status, rest.length === 0 ? 101 : MOST_SCANNED);
   const text = `
     select ${LISTED}, a."lastAttempt"
@@ -165,11 +164,9 @@ const given = (name: string | undefined) => (name === undefined ? [] : [name]);
 const SCANNED =
   'event_id, event_type, application_id, merchant_reference, sequence, attempts, end_state, end_reason, delivered_at';
 
-/**
- * A range of the index of a filter, in its order. The order names every column of the key, though all
- * but the last have one value: only this index has that order, so the planner takes it. The bounds of
- * the id exclude months; NULL is in no index of a filter.
- */
+// A range of the index of a filter, in its order. The order names every column of the key, though all
+// but the last have one value: only this index has that order, so the planner takes it. The bounds of
+// the id exclude months; NULL is in no index of a filter.
 function scanOf(filter: Column | undefined, status: NotificationStatus | undefined, most: number) {
   const underWay = filter === 'status' && IN_DELIVERIES.includes(status);
   const expression = filter === 'status' ? `(${underWay ? deliveryStatus() : endedStatus()})` : filter;

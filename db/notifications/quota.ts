@@ -14,10 +14,7 @@ const parametersOf = ({ partnerId, environment, eventType }: Counted) => [partne
 /** The current month's count. Parameters: partner, environment, event type. */
 export const THIS_MONTH = `partner_id = $1 and environment = $2 and event_type = $3 and month = service_month()`;
 
-/**
- * One conditional UPDATE, so that concurrent callers never take more units than there are. With a full
- * month it waits for no lock.
- */
+/** One conditional UPDATE, so that concurrent callers never take more units than there are. */
 export const TAKE_UNIT = `
   update monthly_counts set reserved = reserved + 1
   where ${THIS_MONTH} and delivered + reserved < ${TEST_LIMIT_PER_MONTH}`;
@@ -106,8 +103,7 @@ export interface SelfService extends Tenant {
   readonly recovered: number;
 }
 
-// The change log has every resend with its key. Resends of a recovery have its id there, and count in
-// its row.
+// The change log has every resend with its key. Those of a recovery count in its row.
 const SELF_SERVICE = `
   with span as (select $1::date::timestamp at time zone 'UTC' as first, ($1::date + interval '1 month') at time zone 'UTC' as last),
   resends as (

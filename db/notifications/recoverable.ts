@@ -47,10 +47,7 @@ export interface RecoveryItem {
   readonly sequence: number;
 }
 
-/**
- * Ids sort by time, so that the span bounds the rows that are read. Parameters: partner, environment,
- * since, until.
- */
+// Parameters: partner, environment, since, until. As ids sort by time, the span bounds the reads.
 const IN_SPAN = `n.partner_id = $1 and ($2::text is null or n.environment = $2)
   and n.notification_id >= 'ntf_' || ulid_floor($3::text::timestamptz)
   and n.notification_id < 'ntf_' || ulid_floor($4::text::timestamptz) and n.delivered_at is null`;

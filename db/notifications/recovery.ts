@@ -180,10 +180,7 @@ const CLAIM = `
     order by recovery_id limit 1 for update skip locked)
   returning ${RECOVERY}`;
 
-/**
- * Claims the oldest free recovery of a partner; null: none. Those of partners who may have none any
- * more are stopped.
- */
+/** Claims the oldest free recovery, and stops those of partners who may have none any more. */
 export async function claimRecovery(db: Db): Promise<Recovery | null> {
   return db.transaction(async (tx) => {
     await runPrepared(tx, STOP_DISABLED);

@@ -81,10 +81,7 @@ export async function resendNotification(
   return { was, generation: was.generation + 1 };
 }
 
-/**
- * Reserves a unit for a test. One that was delivered has been counted, and another delivery would not
- * count.
- */
+// Reserves a unit for a test. One that was delivered has been counted already.
 async function unitOfTest(tx: DbOrTransaction, was: Notification): Promise<string> {
   if (was.deliveredMs !== null)
     throw new Refused(

@@ -9,19 +9,13 @@ export interface DatabaseConfig {
   readonly applicationName: string;
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
-  /**
-   * All statements are prepared, and planned once for each connection: over partitioned tables planning
-   * costs more than a run.
-   */
+  /** Statements are prepared, and planned once a connection: planning over partitions is costly. */
   readonly plannedOnce?: boolean;
   /** The same, for statements that must follow an index without a sort. */
   readonly byIndex?: boolean;
 }
 
-/**
- * Without these, a plan made for an empty partition sorts all of it, and stays in use while the
- * partition fills.
- */
+/** Without these, a plan made for an empty partition sorts all of it while it fills. */
 export const BY_INDEX = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
@@ -69,10 +63,7 @@ export const msText = (moment: string) => `(extract(epoch from ${moment}) * 1000
 
 const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/**
- * Columns of `t`, such as `key_id, created_at`, under their names in the code. Moments are in
- * milliseconds, for `rowsOf`.
- */
+/** Columns of `t`, such as `key_id, created_at`, under their names in the code; moments in ms. */
 export const columns = (t: string, names: string): string =>
   names
     .split(/,\s*/)
@@ -93,10 +84,7 @@ export async function rowsOf<Row>(reader: Reader, text: string, parameters: read
   });
 }
 
-/**
- * Runs a constant text as a named prepared statement, parsed once for each connection. drizzle's own
- * take two round trips each time.
- */
+/** Runs a constant text as a prepared statement: drizzle's own take two round trips each time. */
 export async function runPrepared<Row>(reader: Reader, text: string, parameters: readonly Parameter[] = []) {
   const client = typeof reader === 'function' ? reader : clientOf(reader);
   const rows = await client.unsafe(text, parameters as never[], { prepare: true });
@@ -123,10 +111,7 @@ export interface Hint {
   readonly payload: string;
 }
 
-/**
- * Shortest time between two statements with hints, in milliseconds. Hints given meanwhile share the
- * second one.
- */
+// Shortest time between two statements with hints, in milliseconds. Later hints share the second.
 const GATHER_MS = 5;
 /** Longest wait for one statement with hints, so that a lost connection does not block later ones. */
 const SEND_TIMEOUT_MS = 5_000;

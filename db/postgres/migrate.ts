@@ -79,10 +79,7 @@ async function isAhead(sql: Sql, folder: string): Promise<boolean> {
   return Number(row?.['newest']) > ours;
 }
 
-/**
- * Installed after the migrations. Names end with a version, because two builds run side by side
- * (docs/operations/upgrade.md).
- */
+// Installed after the migrations. Names end with a version, as two builds run side by side.
 const FILES = ['claim', 'open', 'record'].map((name) => join(__dirname, '../notifications', `${name}.sql`));
 
 const FUNCTION = /^CREATE OR REPLACE FUNCTION (\w+)\([\s\S]*?\$\$([\s\S]*?)\$\$;$/gm;

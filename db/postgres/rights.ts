@@ -27,10 +27,7 @@ const CREATE_ROLES = `
     end loop;
   end $$`;
 
-/**
- * Revokes all rights in the schema, and the right to make temporary tables, which every login has by
- * default.
- */
+// Revokes all rights in the schema, and the default right to make temporary tables.
 const TAKE_EVERYTHING = `
   do $$
   declare
@@ -61,10 +58,7 @@ const TAKE_EVERYTHING = `
     end;
   end $$`;
 
-/**
- * Revokes what a superuser withholds from PUBLIC (deploy/postgres/init.sh). Without the grant option
- * nothing changes.
- */
+// Revokes what a superuser withholds from PUBLIC (deploy/postgres/init.sh), if it may.
 const TAKE_SYSTEM_FUNCTIONS = `
   do $$
   declare

@@ -28,10 +28,7 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
   return { ...row, fitted, versions };
 }
 
-/**
- * Recent quotes, newest first. Their only index is the id, which sorts by time, so the span bounds the
- * rows that are read.
- */
+/** Recent quotes, newest first. The span bounds the rows that are read, as ids sort by time. */
 export async function listQuotes(
   db: DbOrTransaction,
   filter: Within & {

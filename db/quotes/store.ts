@@ -25,10 +25,7 @@ const FIELDS = [
   'totalPayablePence',
 ] as const satisfies readonly (keyof FittedProduct)[];
 
-/**
- * Writes the values of each product in the order of FIELDS. A loop over names would cost as much as
- * pricing.
- */
+// The values in the order of FIELDS. A loop over names would cost as much as pricing.
 function encodeFitted(fitted: readonly FittedProduct[]): string {
   return JSON.stringify(
     fitted.map((one) => [
@@ -63,10 +60,8 @@ const VALUE_END = '\u001F';
 const ROW_END = '\u001E';
 const SEPARATORS = /[\u001e\u001f]/;
 
-/**
- * One text for all rows, because parameters cost the API twice as much. OFFSET 0 keeps the planner from
- * splitting a row for every column.
- */
+// One text for all rows, because parameters cost the API twice as much. OFFSET 0 keeps the planner from
+// splitting a row for every column.
 const INSERT = String.raw`
   insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, deposit_pence,
     merchant_finance_url, merchant_reference, request_id, response, fitted)
@@ -94,10 +89,7 @@ export async function insertQuotes(sql: Sql, rows: readonly QuoteRow[]): Promise
   await sql.unsafe(INSERT, [rows.map(lineOf).join(ROW_END)], { prepare: true });
 }
 
-/**
- * The best of 1, 2, 3, 4 and 8 on two cores: one statement is prepared while another waits for the
- * disk.
- */
+/** The best of 1, 2, 3, 4 and 8 on two cores: one statement is prepared while another waits for the disk. */
 export const QUOTE_STATEMENTS_AT_A_TIME = 2;
 /** The best of 8, 12 and 20 at 64 connections that does not slow down 16. */
 const WORTHWHILE_ROWS = 12;
@@ -131,18 +123,12 @@ export class NotStoredError extends Error {
 
 interface SharedCommitOptions<Row> {
   readonly write: (rows: readonly Row[]) => PromiseLike<unknown>;
-  /**
-   * Whether an error is the fault of a row's data. Then no row was stored, and the others may be tried
-   * again.
-   */
+  /** Whether an error is the fault of a row's data, so that the others may be tried again. */
   readonly isDataFault: (error: unknown) => boolean;
   readonly mostRows: number;
   readonly mostWaiting: number;
   readonly mostBatches: number;
-  /**
-   * With this many rows a second statement starts beside one under way. Fewer wait for its end, for at
-   * most `waitMs`.
-   */
+  /** With this many rows a second statement starts beside one under way. Fewer wait up to `waitMs`. */
   readonly worthwhileRows: number;
   readonly waitMs: number;
   readonly deadlineMs: number;
@@ -214,10 +200,7 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
     }
   }
 
-  /**
-   * Starts a statement at the end of this turn of the event loop, so that rows that arrived together
-   * share it.
-   */
+  /** Starts a statement at the end of this turn, so that rows that arrived together share it. */
   function schedule(evenForFew = false): void {
     if (scheduled || batches >= mostBatches || waiting.length === 0) return;
     if (batches > 0 && waiting.length < worthwhileRows && !evenForFew) {

@@ -49,20 +49,14 @@ async function countMonths(reader: Reader, kind: MonthlyKind): Promise<Rows & { 
   return { rows, staying, months };
 }
 
-/**
- * Expired months that have begun, as a row shows. Only a wrong clock makes an unbegun month expire
- * (drop_expired_month).
- */
+/** Expired months that have begun. Only a wrong clock makes an unbegun month expire. */
 export async function begunMonths(reader: Reader, kind: MonthlyKind): Promise<ExpiredMonth[]> {
   const text = `select coalesce(max(${kind.idColumn}), '') as newest from ${kind.table}`;
   const { newest } = await oneRow<{ newest: string }>(reader, text);
   return (await expiredMonths(reader, kind)).filter(({ low }) => newest >= low);
 }
 
-/**
- * Counts in a month through its parent, because months have no rights of their own; null: in the
- * default partition.
- */
+// Counts in a month through its parent, as months have no rights; null: in the default partition.
 function countIn(reader: Reader, { kind, table, idColumn: id }: MonthlyKind, month: ExpiredMonth | null) {
   const from = month === null ? `${table}_default` : table;
   const range = month === null ? '' : `t.${id} >= $3 and t.${id} < $4 and`;

@@ -41,10 +41,7 @@ const EXPIRED = `
   where $2::text || ulid_floor(begins + interval '1 month') <= retention_floor($3) collate "C"
   order by month`;
 
-/**
- * Months whose last day has expired by the database's clock, oldest first. Workers may not read the
- * rows.
- */
+/** Months whose last day has expired by the database's clock, oldest first. Workers may not read the rows. */
 export const expiredMonths = (reader: Reader, { kind, table, prefix }: MonthlyKind) =>
   runPrepared<ExpiredMonth>(reader, EXPIRED, [table, prefix, kind]);
 
@@ -122,10 +119,7 @@ interface RetentionStepOptions {
   readonly batch?: number;
 }
 
-/**
- * Removes what has expired of one kind, until done or `enough`. The next step continues. The connection
- * needs a long timeout.
- */
+/** Removes what has expired of one kind, until done or `enough`. It needs a long statement timeout. */
 export async function applyRetentionStep(db: Db, task: RetentionTask, options: RetentionStepOptions) {
   const { kind } = task;
   return kind === 'payloads' ? clearSome(db, task, options) : removeSome(db, MONTHLY_KINDS[kind], options);

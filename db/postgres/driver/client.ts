@@ -65,13 +65,11 @@ type Callback = (tx: Sql) => unknown;
 /** Codes after which the connection is lost: of postgres.js and of Postgres (57P01 to 57P03). */
 const GONE = /^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P0[1-3])$/;
 
-/**
- * Keeps a transaction from using its connection once that is lost. postgres.js 3.4.9 rejects `begin`
- * then, but lets the callback run on and sends `commit` or `rollback` on the same connection. If the
- * socket is still closed, that throws outside every promise and ends the process; if it was reopened,
- * it ends another transaction (porsager/postgres#1204). With this guard neither the callback nor its
- * statements settle, as the caller has the rejection of `begin`.
- */
+// Keeps a transaction from using its connection once that is lost. postgres.js 3.4.9 rejects `begin`
+// then, but lets the callback run on and sends `commit` or `rollback` on the same connection. If the
+// socket is still closed, that throws outside every promise and ends the process; if it was reopened,
+// it ends another transaction (porsager/postgres#1204). With this guard neither the callback nor its
+// statements settle, as the caller has the rejection of `begin`.
 function guardTransactions(sql: Sql): void {
   const begin = sql.begin.bind(sql) as unknown as (...args: unknown[]) => Promise<unknown>;
   sql.begin = (...args: unknown[]): Promise<never> => {

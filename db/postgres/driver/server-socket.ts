@@ -57,20 +57,15 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   return { url, socket };
 }
 
-/**
- * A socket that fails at its first write: postgres.js then connects again, which it never does after a
- * rejected socket.
- */
+// A socket that fails at its first write, so that postgres.js connects again.
 function stillborn(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
 
-/**
- * At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close
- * that follows. Statements that it gives to the connection between the two would never settle. This
- * emits a second error right before the close.
- */
+// At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close
+// that follows. Statements that it gives to the connection between the two would never settle. This
+// emits a second error right before the close.
 function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
@@ -85,12 +80,10 @@ function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
   return socket;
 }
 
-/**
- * postgres.js 3.4.9 handles back pressure wrongly: a `begin` whose write reports it does not set its
- * connection aside, and `drain` gives a connection back to the pool in the middle of a transaction. In
- * both cases others use the open transaction (porsager/postgres#823). It needs neither, because the
- * answer to the last statement frees a connection.
- */
+// postgres.js 3.4.9 handles back pressure wrongly: a `begin` whose write reports it does not set its
+// connection aside, and `drain` gives a connection back to the pool in the middle of a transaction. In
+// both cases others use the open transaction (porsager/postgres#823). It needs neither, because the
+// answer to the last statement frees a connection.
 function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   socket.write = (...args: unknown[]) => {
@@ -102,12 +95,10 @@ function withoutBackPressure<Socket extends net.Socket>(socket: Socket): Socket 
   return socket;
 }
 
-/**
- * When a connection closes, postgres.js 3.4.9 keeps its unsent bytes and the flag that a write is due.
- * It appends the first message of the next socket to them, and writes nothing below 1 KiB. This
- * destroys a socket that is not written to at once, or whose first write is not one whole message. The
- * waiting statement is kept, and gets another socket.
- */
+// When a connection closes, postgres.js 3.4.9 keeps its unsent bytes and the flag that a write is due.
+// It appends the first message of the next socket to them, and writes nothing below 1 KiB. This
+// destroys a socket that is not written to at once, or whose first write is not one whole message. The
+// waiting statement is kept, and gets another socket.
 function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   let begun = false;

@@ -51,10 +51,7 @@ const serverName = ({ host, port }: Server) => `${host.includes(':') ? `[${host}
 interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
   readonly connect: (server: Server) => Promise<net.Socket>;
   readonly failed: (error: Error) => Duplex;
-  /**
-   * Longest time until a session is ready, in milliseconds. A frozen server accepts connections and
-   * sends nothing.
-   */
+  /** Longest time until a session is ready, in ms. A frozen server accepts and sends nothing. */
   readonly readyMs: number;
 }
 
@@ -128,10 +125,7 @@ interface StartupWatch {
   readonly decide: (fault: string | null) => void;
 }
 
-/**
- * Reads a server's messages until its session is ready. postgres.js does not see the message for which
- * a server is refused.
- */
+// Reads a server's messages until its session is ready, and withholds the one that refuses it.
 function watchStartup<Socket extends net.Socket>(socket: Socket, { leaderOnly, decide }: StartupWatch) {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   let pending: Buffer | null = Buffer.alloc(0);
