@@ -55,7 +55,7 @@ export const applicationByParametersSchema = z
   })
   .meta({ id: 'ApplicationByParameters', description: 'Other fields are ignored and not stored.' });
 
-/** An application by a whole finance link, for the document: its parameters are checked as those above. */
+/** An application by a finance link, for the document. Its parameters are checked as those above. */
 export const applicationByLinkSchema = z
   .object({
     ...lenderFields,
@@ -108,7 +108,7 @@ export function readApplicationRequest(body: unknown): Validated<ApplicationRequ
   };
 }
 
-/** Replaces a link by its parameters. A parameter that is sent twice, in the link or beside it, is refused. */
+/** Replaces a link by its parameters, and refuses one that is sent twice, in the link or beside it. */
 function expandLink(body: unknown): Validated<unknown> {
   const link = (body as { finance_link?: unknown } | null)?.finance_link ?? null;
   if (link === null || typeof body !== 'object') return { value: body };
@@ -130,7 +130,7 @@ function violation(code: Violation['code'], message: string, field: string): { v
 
 const STATES = APPLICATION_STATES.join(', ');
 
-/** How far a lender's clock may be ahead of ours. More is a fault of its clock, or a planned date and no report. */
+/** How far a lender's clock may be ahead of ours. More is a planned date, or a wrong clock. */
 export const MOST_MINUTES_AHEAD = 5;
 
 export const lenderEventRequestSchema = z
@@ -195,7 +195,7 @@ const told = {
   received_at: moment('When it arrived here.'),
 } as const;
 
-/** The answer to a lender's event; the same for the same event, whatever has happened since. */
+/** The answer to a lender's event, always the same for the same event. */
 export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
   credit_application_id: z.string(),
   ...told,
@@ -238,7 +238,7 @@ const application = {
   created_at: moment('When it was opened.'),
 } as const;
 
-/** The answer to opening an application; the same for the same request, whatever has happened since. */
+/** The answer to opening an application, always the same for the same request. */
 export const createdApplicationSchema = answerSchema('CreatedApplication', application);
 
 export type CreatedApplicationBody = z.infer<typeof createdApplicationSchema>;

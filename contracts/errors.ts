@@ -44,7 +44,7 @@ const errorDetailsSchema = z
 
 export type ErrorDetails = z.infer<typeof errorDetailsSchema>;
 
-/** Every `error.code` partners can meet, with its HTTP status. Closed: a new one is a change of the contract. */
+/** Every `error.code` for partners, with its HTTP status. A new one changes the contract. */
 export const ERROR_STATUSES = {
   INVALID_REQUEST: 400,
   MISSING_FIELD: 400,
@@ -91,7 +91,7 @@ export const errorSchema = errorBodySchema(ERROR_STATUSES, errorDetailsSchema);
 
 export type ErrorBody = z.infer<typeof errorSchema>;
 
-/** Every `error.code` of the internal listener, with its HTTP status. Closed: a new one is a change of its contract. */
+/** Every `error.code` of the internal listener, with its HTTP status. */
 export const INTERNAL_ERROR_STATUSES = {
   INVALID_REQUEST: 400,
   MISSING_FIELD: 400,

@@ -2,17 +2,20 @@ import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { z } from 'zod';
 import { APPLICATION_STATES } from '../domain/application-states';
 
-/** Every amount that we send: pounds, always with two decimals. */
+/** Every amount that we send is in pounds with two decimals. */
 export const ANSWERED_AMOUNT = '^\\d+\\.\\d{2}$';
 
 export const answeredAmount = (example: string, description?: string) =>
   z.string().meta({ ...(description && { description }), pattern: ANSWERED_AMOUNT, examples: [example] });
 
-/** The answer to a call that succeeded. @param id its name in the document. @param data the fields of its `data`. */
+/**
+ * The answer to a call that succeeded.
+ * @param id its name in the document
+ */
 export const answerSchema = <Data extends z.ZodRawShape>(id: string, data: Data) =>
   z.object({ success: z.literal(true), data: z.object(data) }).meta({ id });
 
-/** Ids in paths and filters: prefixed ULIDs. A path with anything else in their place is unknown. */
+/** Ids in paths and filters: prefixed ULIDs. */
 export const ID_PATTERNS = {
   notification_id: 'ntf_[0-9A-HJKMNP-TV-Z]{26}',
   recovery_id: 'rcv_[0-9A-HJKMNP-TV-Z]{26}',

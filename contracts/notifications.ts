@@ -101,7 +101,7 @@ export type ListNotificationsQuery = z.output<typeof listNotificationsQuerySchem
 
 export const readListQuery = queryValidator(listNotificationsQuerySchema);
 
-/** Why a notification is held or ended undelivered, as `reason` says it. Open: clients must live with others. */
+/** Values of `reason` of a held or undelivered notification. Clients must accept others. */
 export const notificationReasons = [
   'exhausted',
   'gone',
@@ -205,7 +205,7 @@ export const testNotificationQuerySchema = z.strictObject({
 
 export const readTestQuery = queryValidator(testNotificationQuerySchema);
 
-/** Why a test has failed at once, as `data.reason` says it. Open: clients must live with others. */
+/** Values of `reason` of a failed test. Clients must accept others. */
 export const testFailureReasons = [
   'gone',
   'webhook_not_registered',
@@ -216,7 +216,7 @@ export const testFailureReasons = [
 ] as const;
 export type TestFailureReason = (typeof testFailureReasons)[number];
 
-/** The answer of `POST /v1/notifications/test`: 200 when the test has ended, delivered or failed; 202 while it has not. */
+/** The answer of a test: 200 when it has ended, 202 while it has not. */
 export const testNotificationResponseSchema = answerSchema('TestNotificationResponse', {
   notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
   event_id: text(

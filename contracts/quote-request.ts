@@ -4,19 +4,19 @@ import { amountText, parsePence, type AmountFault } from '../domain/money';
 import { parsedUrl } from '../domain/webhook';
 
 export interface Amount {
-  /** Integer pence; `Infinity` past twelve integer digits, which only a loan may have (it is then too high). */
+  /** Integer pence; `Infinity` past twelve digits, which only a loan may have (it is then too high). */
   readonly pence: number;
   /** The figure in pounds as a JSON number, for `details`. */
   readonly pounds: number;
 }
 
-/** Each rule in the OpenAPI document. The check itself is below, because its error codes are finer than a schema's. */
+/** Each rule in the OpenAPI document. The check is below, as its error codes are finer than a schema's. */
 const DOCUMENTED = {
   positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
   'not negative': { pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$', minimum: 0, maximum: 999_999_999_999.99 },
 } as const;
 
-/** Pounds: a string of digits with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a JSON number. Else `INVALID_REQUEST`. */
+/** Pounds: a string with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a number. */
 export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
   const example = rule === 'positive' ? '1000.00' : '0.00';
   const { pattern, ...range } = DOCUMENTED[rule];
@@ -44,7 +44,7 @@ export function amountSchema(field: string, rule: 'positive' | 'not negative', a
     .meta({ description: about });
 }
 
-/** The fault of an amount, as the rest of a sentence that begins with its field. */
+/** The fault of an amount, to follow its field's name. */
 function complaint(fault: AmountFault | 'zero', text: string, example: string): string {
   if (fault === 'zero') return 'must be greater than zero.';
   if (fault === 'decimals') return 'must have at most two decimal places.';
@@ -53,20 +53,19 @@ function complaint(fault: AmountFault | 'zero', text: string, example: string): 
   return `must be a plain amount in pounds such as "${example}": no comma, symbol or exponent.`;
 }
 
-/** Longest finance page that a partner may send, in code points; a link made of it is longer. */
+/** Longest finance page that a partner may send, in code points. */
 const LONGEST_FINANCE_URL = 2_048;
 
-// Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), of which some are
-// dropped or rewritten by parsers silently, and some end an HTML attribute: control characters,
-// Unicode's White_Space, a byte order mark, `"<>\^{|}` and the backtick. Spelled out, because the
-// pattern below is published.
+// Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), some of which
+// parsers drop or rewrite silently and some of which end an HTML attribute. They are spelled out, because
+// the pattern below is published.
 const NOT_IN_URL =
   '\\u0000-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"<>\\\\^`{|}';
 
-/** A finance page's URL as it is sent and comes back; letters beyond ASCII may stand in it as they are. */
+/** A finance page's URL as it is sent and comes back, with letters beyond ASCII as they are. */
 export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#@${NOT_IN_URL}]+([/?#][^${NOT_IN_URL}]*)?$`;
 
-/** Half a surrogate pair. Not in the pattern above: it is published, and RE2 and Rust's regex cannot read such a class. */
+/** Half a surrogate pair. The published pattern lacks it, as RE2 and Rust's regex cannot read it. */
 const LONE_SURROGATE = '\\ud800-\\udfff';
 
 const FORBIDDEN = new RegExp(`[${NOT_IN_URL}${LONE_SURROGATE}]`, 'u');
@@ -76,7 +75,10 @@ const AUTHORITY_END = /[/?#]/;
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
 const HIGHEST_PORT = 65_535;
 
-/** What is wrong with a finance page's URL, to follow the field's name; null for a full https:// URL without user. Same on every Node. */
+/**
+ * The fault of a finance page's URL, to follow the field's name; null for a full https:// URL without
+ * user.
+ */
 export function financeUrlFault(text: string): string | null {
   if (!SCHEME.test(text)) return 'must be a full URL that begins with https://.';
   const forbidden = FORBIDDEN.exec(text)?.[0];
@@ -95,7 +97,7 @@ export function financeUrlFault(text: string): string | null {
   return null;
 }
 
-/** Every check that UTS 46 knows, which is what the WHATWG's URL standard calls strict. */
+/** Every check of UTS 46, which the WHATWG's URL standard calls strict. */
 const STRICT = {
   checkHyphens: true,
   checkBidi: true,
@@ -104,16 +106,17 @@ const STRICT = {
   verifyDNSLength: true,
 };
 const LONGEST_NAME = 253;
-/** Names that UTS 46 leaves as they are: lower-case labels, none with hyphens in both the third and fourth position. */
+// Names that UTS 46 leaves as they are: lower-case labels without hyphens in the third and fourth
+// position.
 const PLAIN_NAME =
   /^(?:(?!..--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!..--)[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** A last label that makes a URL parser read the host as an IPv4 address. */
 const NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
 /**
- * Whether a URL's host, without its port, is a domain name that UTS 46 accepts under its strict rules, or an IP address as
- * a URL parser reads it. Names are never put to Node's parser: since Node 24 it takes Punycode that decodes to nothing, and
- * what it knows of Unicode differs between versions.
+ * Whether a URL's host, without its port, is a domain name that UTS 46 accepts under its strict rules, or
+ * an IP address. Names are never passed to Node's parser: since Node 24 it takes Punycode that decodes to
+ * nothing, and its Unicode differs between versions.
  */
 export function isFinanceHost(host: string): boolean {
   if (host.length <= LONGEST_NAME && PLAIN_NAME.test(host)) return true;
@@ -122,7 +125,7 @@ export function isFinanceHost(host: string): boolean {
   return name !== null && (!NUMBER.test(name) || parsedUrl(`https://${name}/`) !== undefined);
 }
 
-/** The code point, and the character itself where it can be seen: U+007B ({). */
+/** The code point, and the character if it can be seen: U+007B ({). */
 function nameOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;

@@ -7,14 +7,14 @@ export interface Violation {
   readonly details?: ErrorDetails;
 }
 
-/** Characters of a field's name that an answer repeats, when the name is the caller's own. */
+/** Characters of a caller's own field name that an answer repeats. */
 export const LONGEST_NAME = 64;
 
 export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
 
 /**
- * Builds the check of a body: an object, required fields (all that are absent or null), then formats, of which the first fault
- * in the order of the schema's fields is reported. A strict schema refuses unknown fields.
+ * Builds the check of a body: an object, required fields (all that are absent or null), then formats, of
+ * which the first fault in the order of the fields is reported. A strict schema refuses unknown fields.
  */
 export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown) => Validated<z.output<S>> {
   const required = Object.entries(schema.shape)
@@ -36,7 +36,7 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
   };
 }
 
-/** The check of a query: its first fault in the order of the schema's fields, then an unknown parameter. One that is there twice is a fault. */
+/** The check of a query: its first fault in the order of the fields, a repeated parameter, an unknown one. */
 export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
   schema: S,
 ): (query: unknown) => Validated<z.output<S>> {

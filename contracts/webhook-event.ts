@@ -15,7 +15,7 @@ import {
   textOrNull,
 } from './fields';
 
-/** The body of a webhook, stored once and sent byte for byte: never more than this many bytes of UTF-8. */
+/** Most bytes of UTF-8 of a webhook's body. */
 export const MAX_EVENT_BYTES = 20_000;
 
 const money = (description: string) => answeredAmount('900.00', description);
@@ -96,7 +96,10 @@ export const testEventSchema = z
 
 export type TestEvent = z.infer<typeof testEventSchema>;
 
-/** The body of a status notification: made once, stored, sent byte for byte. @throws RangeError above 20 KB, which no field allows. */
+/**
+ * The body of a status notification, made once and sent byte for byte.
+ * @throws RangeError above 20 KB, which no field allows
+ */
 export function applicationEventText(change: ApplicationChange): string {
   const event: ApplicationEvent = {
     event_id: change.eventId,
@@ -138,7 +141,10 @@ export const TEST_APPLICATION_ID = `app_${NO_ULID}`;
 export const TEST_REFERENCE = 'TEST';
 export const TEST_SEQUENCE = 1;
 
-/** The payload of a test notification. @param of.lender whose sample reference to carry; null for the standard payload. */
+/**
+ * The payload of a test notification.
+ * @param of.lender whose sample reference it has; null for the standard payload
+ */
 export function testEvent(of: {
   readonly eventId: string;
   readonly environment: 'sandbox' | 'live';

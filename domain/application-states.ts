@@ -20,7 +20,7 @@ export const APPLICATION_STATES = [
 
 export type ApplicationState = (typeof APPLICATION_STATES)[number];
 
-/** The states that may follow each state; those without a successor are ends. Each partial refund is an event: it may follow itself. */
+/** The states that may follow each state. Partial refunds may repeat, so that state may follow itself. */
 export const TRANSITIONS: Readonly<Record<ApplicationState, readonly ApplicationState[]>> = {
   created: ['submitted', 'cancelled', 'expired'],
   submitted: ['referred', 'accepted', 'declined', 'cancelled', 'expired'],
@@ -40,7 +40,7 @@ export const TRANSITIONS: Readonly<Record<ApplicationState, readonly Application
   refunded: [],
 };
 
-/** What the sandbox's simulator can report of an application at once, after `created`. */
+/** What the simulator of the sandbox can report of an application at once, after `created`. */
 const ON_THE_WAY = ['accepted', 'signed', 'ready', 'activated', 'paid_out', 'completed'] as const;
 export const STORIES = {
   completed: ['submitted', ...ON_THE_WAY],
@@ -54,7 +54,7 @@ export type Story = keyof typeof STORIES;
 
 const position = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
 
-/** Lenders skip steps: each state up to `signed` may be followed by any later one up to `activated`, or by `declined`. */
+/** Lenders skip steps: up to `signed`, any later state up to `activated` may follow, or `declined`. */
 const SKIPS = { last: position('signed'), furthest: position('activated') } as const;
 
 function isSkip(from: ApplicationState, to: ApplicationState): boolean {
@@ -62,7 +62,7 @@ function isSkip(from: ApplicationState, to: ApplicationState): boolean {
   return to === 'declined' || (position(to) > position(from) && position(to) <= SKIPS.furthest);
 }
 
-/** Whether a state may directly follow another: by the table, or by skipping steps on the way to `activated`. */
+/** Whether a state may directly follow another, by the table or by skipping steps. */
 export function mayFollow(from: ApplicationState, to: ApplicationState): boolean {
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
@@ -77,7 +77,7 @@ const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed())
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
 
-/** The states between two, on the shortest way. @returns none when the second follows directly, or never. */
+/** The states between two, on the shortest way; none when the second follows directly, or never. */
 export function missingSteps(from: ApplicationState, to: ApplicationState): readonly ApplicationState[] {
   if (AHEAD.get(from)?.has(to) !== true) return [];
   const ways: ApplicationState[][] = [[from]];
@@ -89,12 +89,13 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
   return [];
 }
 
-/** `same_state`: it is there already. `waiting`: a step before it is missing. `not_applied`: that state is over, or can never follow. */
+/** `waiting`: a step before it is missing. `not_applied`: that state is over, or can never follow. */
 export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
 
 /**
- * Judges a lender's status against an application's state. @param happenedEarlier whether the lender dates it before the event
- * that led to the state: where the table allows a step back, a late event must not look like one.
+ * Judges a lender's status against an application's state.
+ * @param happenedEarlier whether the lender dates it before the event that led to the state: where the
+ * table allows a step back, a late event must not look like one
  */
 export function judgeStatus(from: ApplicationState, to: ApplicationState, happenedEarlier: boolean): Verdict {
   if (mayFollow(from, to))
@@ -115,7 +116,7 @@ export interface Standing {
   readonly updatedAt: Date;
 }
 
-/** A state dated ahead of our clock counts from the moment when it was applied, so that the next event is not late. */
+/** A state dated ahead of our clock counts from its application, so that the next event is not late. */
 export function judgeEvent(
   { state, stateOccurredAt, updatedAt }: Standing,
   event: Pick<WaitingEvent, 'status' | 'occurredAt'>,
@@ -124,7 +125,7 @@ export function judgeEvent(
   return judgeStatus(state, event.status, event.occurredAt < since);
 }
 
-/** In the order in which they happened; events of the same moment in the order of the states. */
+/** In the order in which they happened, or of the states at the same moment. */
 export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
   const position = ({ status }: WaitingEvent) => APPLICATION_STATES.indexOf(status);
   return (
@@ -135,8 +136,10 @@ export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
 }
 
 /**
- * Chooses the waiting event to apply next: the first that may follow the state by the table, else the first that lies ahead of the state, up to
- * the last event whose wait is over. Events before that one could not be applied after it. @param waiting in the order of `byOccurrence`
+ * Chooses the waiting event to apply next: the first that may follow the state by the table, else the
+ * first ahead of the state, up to the last event whose wait is over, as events before that one could not
+ * be applied after it.
+ * @param waiting in the order of `byOccurrence`
  * @returns null when none can be applied now
  */
 export function nextToApply<E extends WaitingEvent>(

@@ -36,7 +36,7 @@ interface FittedOffer {
 interface QuotedOffers {
   readonly merchantReference: string | null;
   readonly fitted: readonly FittedOffer[];
-  /** What the link of the summary carries: the basket with the merchant's deposit. No product need have these amounts. */
+  /** The amounts in the link of the summary. No product need have them. */
   readonly summary: { readonly loanPence: number; readonly depositPence: number };
 }
 
@@ -49,10 +49,10 @@ interface WantedOffer extends ApplicationTerms {
 export type OfferRefusal = 'product_not_quoted' | 'amounts_not_quoted' | 'merchant_reference_differs';
 
 /**
- * Compares the terms of a wanted application with the quote. Every link that leads to a product of the lender opens
- * one (docs/decisions/applications.md, "Link of the summary").
- * @returns null when it was quoted: with a product, that product of the lender for these amounts; without one, the amounts of any
- * product of the lender or those of the summary's link, when the quote offered a product of the lender.
+ * Compares the terms of a wanted application with the quote (docs/decisions/applications.md, "Link of the
+ * summary").
+ * @returns null when it was quoted: with a product, that product of the lender for these amounts; without
+ * one, the amounts of any product of the lender or of the summary's link
  */
 export function offerRefusal(offers: QuotedOffers, wanted: WantedOffer): OfferRefusal | null {
   if (wanted.merchantReference !== null && wanted.merchantReference !== offers.merchantReference)

@@ -1,11 +1,11 @@
 /** An amount (pounds or pence, one unit throughout) and the years from the first drawdown to it. */
 export type CashFlow = readonly [years: number, amount: number];
 
-/** Widest rate looked at: 100,000,000 %. £500 for five days at £510 is 324 %; no honest credit comes near it. */
+/** Highest rate looked at: 100,000,000 %. £500 for five days at £510 is 324 %. */
 const HIGHEST_LOG_RATE = Math.log(1e6);
-/** Step of the upward scan in ln(1 + rate): 5 % at the low end, where the rates of retail finance lie. */
+/** Step of the upward scan in ln(1 + rate): 5 % where the rates of retail finance lie. */
 const SCAN_STEP = 0.05;
-/** Payments that equal the drawdowns to this share of them are repaid free of interest: 0.002 pence of £2,000,000. */
+/** Payments within this share of the drawdowns are free of interest: 0.002 pence of £2,000,000. */
 const NOTHING = 1e-11;
 
 function balanceAt(logRate: number, drawdowns: readonly CashFlow[], payments: readonly CashFlow[]): number {
@@ -16,11 +16,13 @@ function balanceAt(logRate: number, drawdowns: readonly CashFlow[], payments: re
 }
 
 /**
- * Annual percentage rate: the yearly rate at which the present value of all payments equals that of all drawdowns (FCA CONC App 1.2, Directive
- * 2008/48/EC Annex I). Scanned upward from 0, so that of several roots the lowest one is given; each step is then halved down to the precision
- * of doubles. One loan with payments after it has one root at the most; two roots within one step of each other, which only later drawdowns can
- * cause, are not seen. @returns the rate in percent, unrounded (9.9 for 9.9 %), or null when there is no root from 0 to 100,000,000 %: nothing
- * drawn down, nothing paid, or less paid than was drawn down.
+ * Annual percentage rate: the yearly rate at which the present value of all payments equals that of all
+ * drawdowns (FCA CONC App 1.2, Directive 2008/48/EC Annex I). It is scanned upward from 0, so that the
+ * lowest of several roots is returned, and each step is halved down to the precision of doubles. One loan
+ * with payments after it has at most one root. Two roots within one step, which only later drawdowns can
+ * cause, are not seen.
+ * @returns the rate in percent, unrounded (9.9 for 9.9 %), or null without a root from 0 to 100,000,000
+ * %: nothing drawn down, nothing paid, or less paid than was drawn down
  */
 export function impliedApr(drawdowns: readonly CashFlow[], payments: readonly CashFlow[]): number | null {
   let drawn = 0;
@@ -42,7 +44,7 @@ export function impliedApr(drawdowns: readonly CashFlow[], payments: readonly Ca
   return null;
 }
 
-/** Halves [low, high], at whose ends the balance differs in sign, until doubles tell no point between them. */
+/** Halves [from, to], at whose ends the balance differs in sign, down to the precision of doubles. */
 function bisect(
   from: number,
   to: number,
@@ -60,8 +62,10 @@ function bisect(
 }
 
 /**
- * Rounds a percentage half-up in decimal: 3.055 is 3.06 to two decimals although its double lies just below. Noise from the tenth decimal on is
- * dropped first. @param percent ≥ 0, below 1e21. @param decimals 0–6; APRs are stated with one.
+ * Rounds a percentage half-up in decimal: 3.055 is 3.06 to two decimals although its double lies just
+ * below. Noise from the tenth decimal on is dropped first.
+ * @param percent ≥ 0, below 1e21
+ * @param decimals 0–6; APRs are stated with one
  */
 export function roundPercent(percent: number, decimals = 1): number {
   const scaled = Number(`${percent.toFixed(10)}e${decimals}`);

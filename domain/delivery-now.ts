@@ -1,12 +1,12 @@
 import { isOpen, type NotificationState } from './notification-states';
 
-/** Most attempts under way to one endpoint in one process, and most first attempts to one over all of them. */
+/** Most attempts to one endpoint in a process, and most first attempts to it in all processes. */
 export const SENDS_PER_ENDPOINT = 16;
 
-/** How long an event waits after the first attempt of an earlier one of its application. */
+/** How long an event waits after the first attempt of an earlier one. */
 export const ORDER_WAIT_SECONDS = 60;
 
-/** What a delivery does now follows from these. Moments by the database's clock. */
+/** The facts that decide what a delivery does now. Moments are by the database's clock. */
 export interface DeliveryFacts {
   readonly state: NotificationState;
   readonly endReason: string | null;
@@ -16,18 +16,18 @@ export interface DeliveryFacts {
   readonly pausedAt: Date | null;
   readonly heldAt: Date | null;
   readonly endedAt: Date | null;
-  /** When the attempt that has not ended began; null when none is under way. */
+  /** When the attempt under way began; null without one. */
   readonly attemptBeganAt: Date | null;
   readonly pausedBy: string | null;
-  /** All deliveries to its partner are paused: since when, and by whom; null when they are not. */
+  /** The pause of all deliveries to its partner. */
   readonly partnerPaused: { readonly since: Date; readonly by: string } | null;
-  /** The earlier notification of its application that it may not overtake yet. */
+  /** The earlier notification that it may not overtake yet. */
   readonly earlier: string | null;
-  /** As many first attempts to its endpoint are under way as there may be. */
+  /** All slots of its endpoint are taken. */
   readonly slotsFull: boolean;
-  /** It is a test, and as many tests of its endpoint are under way as there may be. */
+  /** It is a test, and as many tests as allowed are under way. */
   readonly testsFull: boolean;
-  /** A workflow for its endpoint could not be started a moment ago: Temporal is away. */
+  /** A workflow for its endpoint was not started a moment ago, because Temporal is away. */
   readonly startsFail: boolean;
   readonly endpointActive: boolean;
   readonly now: Date;
@@ -45,29 +45,29 @@ export type DeliveryNow =
   | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
   | { readonly doing: 'partner_paused'; readonly since: Date; readonly by: string }
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
-  /** The next attempt should have begun: no worker, or Temporal is away. */
+  /** The next attempt should have begun: there is no worker, or Temporal is away. */
   | { readonly doing: 'attempt_overdue'; readonly since: Date }
   | { readonly doing: 'starting'; readonly since: Date | null }
   | { readonly doing: 'without_endpoint' }
   | { readonly doing: 'waiting_for_earlier'; readonly notificationId: string; readonly until: Date | null }
-  /** Its workflow cannot be started: that is tried again, and not before `until`. */
+  /** Its workflow cannot be started, which is tried again, but not before `until`. */
   | { readonly doing: 'put_off'; readonly until: Date | null }
   | { readonly doing: 'waiting_for_slot'; readonly since: Date }
   | { readonly doing: 'waiting_for_tests'; readonly since: Date }
-  /** Nothing blocks it: workers claim due notifications within a second. */
+  /** Nothing blocks it, and workers claim due notifications within a second. */
   | { readonly doing: 'due'; readonly since: Date };
 
-/** An attempt later than this is overdue, in milliseconds. Even a busy machine begins it earlier while worker and Temporal run. */
+/** An attempt later than this, in milliseconds, is overdue, even on a busy machine. */
 const OVERDUE_AFTER_MS = 10_000;
 
-/** A first attempt begins some milliseconds after its notification was taken, and within this on a busy machine. */
+/** A first attempt begins within this time after its claim, even on a busy machine. */
 const STARTS_WITHIN_MS = 3_000;
 
 export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
   const { state, endReason: reason, attemptBeganAt } = facts;
   if (state === 'held') return { doing: 'held', reason, since: facts.heldAt };
   if (!isOpen(state)) return { doing: 'ended', state, reason, since: facts.endedAt };
-  // Also of a paused one: an attempt under way is finished, and `retry-now` makes one.
+  // A paused delivery may send too: an attempt under way is finished, and `retry-now` makes one.
   if (attemptBeganAt !== null) return { doing: 'sending', since: attemptBeganAt };
   if (facts.partnerPaused !== null) return { doing: 'partner_paused', ...facts.partnerPaused };
   if (facts.pausedAt !== null) return { doing: 'paused', since: facts.pausedAt, by: facts.pausedBy };

@@ -1,4 +1,4 @@
-/** Why an attempt failed, without a full stop. All are the partner's failures: our own faults are thrown. */
+/** Why an attempt failed, without a full stop. All are the partner's failures; our own faults are thrown. */
 const FAILURES = {
   /** An answer outside 2xx, 3xx and 410. */
   http_status: 'answered STATUS',
@@ -14,7 +14,7 @@ const FAILURES = {
 } as const;
 export type DeliveryFailure = keyof typeof FAILURES;
 
-/** The outcome of one attempt. JSON-safe, and without secrets: it may be stored in workflow history. */
+/** The outcome of one attempt. It is safe to store in workflow history, as it has no secrets. */
 export type DeliveryOutcome =
   | { readonly kind: 'delivered'; readonly httpStatus: number; readonly durationMs: number }
   | {
@@ -23,19 +23,19 @@ export type DeliveryOutcome =
       readonly httpStatus: number | null;
       /** Whole milliseconds from the first DNS query to the decision. */
       readonly durationMs: number;
-      /** The answer's Retry-After, in milliseconds from then; null when it has none that can be read. */
+      /** The answer's Retry-After in milliseconds from then; null when it has none that can be read. */
       readonly retryAfterMs: number | null;
     };
 
-/** The outcome of one POST, with the partner's answer, which is not for workflow history. */
+/** The outcome of one POST with the partner's answer, which is not for workflow history. */
 export interface SentWebhook {
   readonly outcome: DeliveryOutcome;
   /** The first 8 KiB of the answer; null when there was none. */
   readonly answer: string | null;
   readonly address: string | null;
-  /** A word about a failure without an answer: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  /** A word about a failure without an answer, such as `ECONNREFUSED`. */
   readonly detail: string | null;
-  /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second; null when it has none. */
+  /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second. */
   readonly clockSkewMs: number | null;
 }
 
@@ -45,12 +45,9 @@ export function outcomeOfStatus(
   retryAfterMs: number | null,
 ): DeliveryOutcome {
   if (httpStatus >= 200 && httpStatus <= 299) return { kind: 'delivered', httpStatus, durationMs };
-  return { kind: 'failed', failure: failureOfStatus(httpStatus), httpStatus, durationMs, retryAfterMs };
-}
-
-function failureOfStatus(httpStatus: number): DeliveryFailure {
-  if (httpStatus === 410) return 'gone';
-  return httpStatus >= 300 && httpStatus <= 399 ? 'redirect' : 'http_status';
+  const redirect = httpStatus >= 300 && httpStatus <= 399;
+  const failure = httpStatus === 410 ? 'gone' : redirect ? 'redirect' : 'http_status';
+  return { kind: 'failed', failure, httpStatus, durationMs, retryAfterMs };
 }
 
 /** What follows an attempt: nothing, a retry, or the end at once (410). */
@@ -73,15 +70,15 @@ export function seconds(ms: number): string {
 
 /** An endpoint is disabled after failing this long … */
 const DISABLE_AFTER_HOURS = 120;
-/** … and this often: a few failures say nothing about an endpoint with little traffic. */
+/** … and this often, as a few failures say little about an endpoint with little traffic. */
 const DISABLE_AFTER_FAILURES = 20;
 /** Operators are warned when it has failed for this long. */
 export const WARN_AFTER_HOURS = [24, 48, 96] as const;
 
 /**
- * What a failure means for its endpoint: disable it, warn of the longest of the times reached, or neither.
- * @param endpoint this failure included: `hours` since the first failure after the last success, and
- *   the `warnedHours` that operators have been warned of (0: not yet).
+ * What a failure means for its endpoint: disable it, warn of the longest time reached, or neither.
+ * @param endpoint with this failure: `hours` since the first failure after the last success, and the
+ * `warnedHours` that operators have been warned of (0: not yet)
  */
 export function judgeFailing(endpoint: {
   readonly hours: number;
@@ -98,7 +95,10 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Wait before each attempt, in milliseconds: 11 over 75.6 h. Quick at first; then three days, from Friday evening to Monday. */
+/**
+ * Wait before each attempt, in milliseconds: 11 attempts over 75.6 h. They are quick at first, and last
+ * from Friday evening to Monday.
+ */
 export const DELIVERY_LADDER_MS: readonly number[] = [
   0,
   5 * SECOND_MS,
@@ -113,13 +113,13 @@ export const DELIVERY_LADDER_MS: readonly number[] = [
   24 * HOUR_MS,
 ];
 
-/** The same for test events: a person is waiting, and a test must not occupy its unit of the monthly limit for days. */
+/** The same for tests: a person is waiting, and a test must not occupy its unit of the quota for days. */
 export const TEST_LADDER_MS: readonly number[] = [0, 5 * SECOND_MS, 30 * SECOND_MS];
 
-/** Longest wait that a partner's Retry-After can bring about. */
+/** Longest wait that a partner's Retry-After can cause. */
 export const MAX_RETRY_AFTER_MS = 10 * HOUR_MS;
 
-/** Jitter is at most a tenth of the step, but never under 1 s (or it spreads nothing) nor over 15 min. */
+/** Jitter is at most a tenth of the step, but at least 1 s, or it spreads nothing, and at most 15 min. */
 const JITTER_SHARE = 0.1;
 const MIN_JITTER_MS = 1 * SECOND_MS;
 const MAX_JITTER_MS = 15 * MINUTE_MS;
@@ -127,7 +127,7 @@ const MAX_JITTER_MS = 15 * MINUTE_MS;
 interface WaitInput {
   readonly ladderMs: readonly number[];
   readonly attemptsMade: number;
-  /** What the partner asked for with its last answer, 0 or more; null when it asked for nothing. */
+  /** The Retry-After of the last answer, 0 or more; null without one. */
   readonly retryAfterMs: number | null;
   /** A number from 0 up to, not including, 1. */
   readonly random: () => number;
@@ -140,8 +140,9 @@ export interface Wait {
 }
 
 /**
- * How long to wait before the next attempt: the ladder's step with jitter that only adds, or, when later, the partner's Retry-After,
- * of which at most 10 h count. @returns null when the ladder is exhausted.
+ * How long to wait before the next attempt: the ladder's step with jitter that only adds, or, when later,
+ * the partner's Retry-After, of which at most 10 h count.
+ * @returns null when the ladder is exhausted
  */
 export function nextWait({ ladderMs, attemptsMade, retryAfterMs, random }: WaitInput): Wait | null {
   const stepMs = ladderMs[attemptsMade];
@@ -170,12 +171,13 @@ const IMF_FIXDATE = new RegExp(String.raw`^${SHORT_DAY}, (\d{2}) ${MONTH} (\d{4}
 const RFC_850 = new RegExp(String.raw`^${LONG_DAY}, (\d{2})-${MONTH}-(\d{2}) ${TIME} GMT$`);
 const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (\d{4})$`);
 
-/** More is read as twenty days, which fits a Postgres `integer`; no wait is that long. */
+/** More is read as twenty days, which fits a Postgres `integer`. */
 const LONGEST_MS = 20 * 86_400_000;
 
 /**
- * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms. @param nowMs Unix milliseconds, for dates. @returns
- * milliseconds from now, 0 for a date that has passed, at most twenty days; null for what is neither form, negative numbers included.
+ * Reads a Retry-After header: whole seconds, or an HTTP-date in any of its three forms.
+ * @param nowMs Unix milliseconds, for dates
+ * @returns milliseconds from now, 0 for a past date, at most twenty days; null for neither form
  */
 export function parseRetryAfter(text: string, nowMs: number): number | null {
   const trimmed = text.trim();
@@ -184,7 +186,10 @@ export function parseRetryAfter(text: string, nowMs: number): number | null {
   return atMs === null ? null : Math.min(Math.max(atMs - nowMs, 0), LONGEST_MS);
 }
 
-/** Reads an HTTP-date in any of its three forms. @returns Unix milliseconds; null when it is none. */
+/**
+ * Reads an HTTP-date in any of its three forms.
+ * @returns Unix milliseconds; null when it is none
+ */
 export function parseHttpDate(text: string, nowMs: number): number | null {
   const fixdate = IMF_FIXDATE.exec(text);
   if (fixdate !== null) {
@@ -202,14 +207,14 @@ export function parseHttpDate(text: string, nowMs: number): number | null {
   return toMoment(fullYear(Number(shortYear), nowMs), month, day, time);
 }
 
-/** A year of two digits that would lie more than 50 years ahead lies in the past (RFC 9110, 5.6.7). */
+/** A year of two digits more than 50 years ahead lies in the past (RFC 9110, 5.6.7). */
 function fullYear(shortYear: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + shortYear;
   return year > thisYear + 50 ? year - 100 : year;
 }
 
-/** Unix milliseconds; null when there is no such day or time. A leap second counts as the second after it. */
+/** Unix milliseconds; null for no such day or time. A leap second counts as the second after it. */
 function toMoment(
   year: number,
   month: string | undefined,

@@ -1,4 +1,5 @@
-/** The facts of an error that may be logged or stored in a workflow's history: nothing that a caller, a partner or a database wrote. */
+// The facts of an error that may be logged or stored in a workflow's history. They contain nothing that
+// a caller, a partner or a database wrote.
 interface ErrorFacts {
   readonly type: string;
   readonly message: string;
@@ -6,7 +7,7 @@ interface ErrorFacts {
   readonly code?: string | number;
   readonly table?: string;
   readonly constraint?: string;
-  /** Where it was thrown: its frames, without the message that an engine puts before them. */
+  /** Its frames, without the message that an engine puts before them. */
   readonly stack?: string;
   readonly cause?: ErrorFacts;
 }
@@ -17,15 +18,14 @@ const NO_MESSAGE = /^[\w$]*(?: \[\w+\])?:? *(?:\n|$)/;
 const LONGEST_MESSAGE = 300;
 const DEEPEST_CAUSE = 5;
 
-// Classes of SQLSTATE whose messages name relations, roles and states only: connection, transaction,
-// authorization, database, deadlock, syntax and rights, resources, limits, locks, intervention, system.
-// Those of data, constraints and triggers may hold values.
+// Classes of SQLSTATE whose messages only name relations, roles and states. Those of data, constraints
+// and triggers (not here) may contain values.
 const SQL_CLASSES_TOLD = /^(?:08|25|28|3D|40|42|53|54|55|57|58)...$/;
 
-/** Codes of the parser, TLS and Node's checks of arguments. Their messages quote the input, and the code alone says enough. */
+/** Codes of the parser, TLS and Node's checks of arguments. Their messages quote the input. */
 const CODES_THAT_QUOTE = /^(?:HPE|ERR|CERT)_/;
 
-/** @param thrown anything; causes are followed five deep. */
+/** @param thrown anything; causes are followed five deep */
 export function errorFacts(thrown: unknown, depth = 0): ErrorFacts {
   if (typeof thrown !== 'object' || thrown === null)
     return { type: typeof thrown, message: 'something that is no error was thrown' };
@@ -48,7 +48,7 @@ export function errorFacts(thrown: unknown, depth = 0): ErrorFacts {
   };
 }
 
-/** `PostgresError (23505 delivery_attempts)`: the error by its names alone, without its message. */
+/** `PostgresError (23505 delivery_attempts)`: an error by its names, without its message. */
 export function nameError({ type, code, table, constraint }: ErrorFacts): string {
   const about = [code, table, constraint].filter((word) => word !== undefined).join(' ');
   return about === '' ? type : `${type} (${about})`;
@@ -59,7 +59,7 @@ export function plainText(text: string): string {
   return plain.length > LONGEST_MESSAGE ? `${plain.slice(0, LONGEST_MESSAGE)}…` : plain;
 }
 
-/** The frames of a stack. The message before them may have lines that look alike: a stack must begin with its message. */
+/** The frames of a stack, which must begin with its message, as a message may have lines that look alike. */
 export function framesOf(error: { readonly message?: unknown; readonly stack?: unknown }): string {
   const { message, stack } = error;
   if (typeof stack !== 'string') return '';
@@ -83,7 +83,7 @@ function messageOf(error: Readonly<Record<string, unknown>>, code: string): stri
   // drizzle's message is the statement and its parameters.
   if ('query' in error && 'params' in error) return 'a statement failed';
   if (typeOf(error) === 'PostgresError' && !SQL_CLASSES_TOLD.test(code)) return 'refused by Postgres';
-  // Mostly of JSON, which the message quotes.
+  // It is mostly about JSON, which the message quotes.
   if (typeOf(error) === 'SyntaxError') return 'a text is not in its form';
   if (CODES_THAT_QUOTE.test(code)) return code;
   return plainText(typeof error['message'] === 'string' ? error['message'] : '');

@@ -1,6 +1,6 @@
 import { formatPence } from './money';
 
-/** Parameters that belong to us on a merchant's URL; `quote_id` is the older name, read but never written. */
+/** Parameters of ours on a merchant's URL; `quote_id` is the older name, which is never written. */
 const OUR_NAMES = [
   'service_quote_id',
   'quote_id',
@@ -18,12 +18,12 @@ interface LinkBase {
   readonly merchantReference: string | null;
 }
 
-/** Builds one link; `creditProduct` null for the link of the summary. */
+/** Builds one link; `creditProduct` is null for that of the summary. */
 export type FinanceLinks = (loanPence: number, depositPence: number, creditProduct: string | null) => string;
 
 const UNRESERVED_OR_SPACE = /^[\w.~ -]*$/;
 
-/** Percent-encodes everything but RFC 3986 unreserved characters; half a surrogate pair becomes U+FFFD. */
+/** Percent-encodes all but RFC 3986 unreserved characters. Half a surrogate pair becomes U+FFFD. */
 function encode(text: string): string {
   if (UNRESERVED_OR_SPACE.test(text)) return text.replaceAll(' ', '%20');
   const wellFormed = /[\ud800-\udfff]/.test(text) ? text.replaceAll(/\p{Surrogate}/gu, '\uFFFD') : text;
@@ -32,7 +32,7 @@ function encode(text: string): string {
   return encoded.replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Encoded product names: few, and each is needed for every quote. Emptied when full. */
+/** Encoded product names, few of which are needed for every quote. Emptied when full. */
 const encodedNames = new Map<string, string>();
 const MOST_ENCODED_NAMES = 10_000;
 
@@ -46,10 +46,10 @@ function encodeName(name: string): string {
   return encoded;
 }
 
-/** A query without a match holds none of our parameters; a name may be written with escapes. */
+/** A query without a match has none of our parameters. A name may have escapes. */
 const MAYBE_OURS = new RegExp(`[%+]|${OUR_NAMES.join('|')}`);
 
-/** The decoded name of a `name=value` pair, as a form decodes it: `+` is a space, bad escapes stay. */
+/** The name of a `name=value` pair, decoded as in a form: `+` is a space, bad escapes stay. */
 function parameterName(pair: string): string {
   const name = pair.split('=', 1)[0] ?? '';
   if (!name.includes('%') && !name.includes('+')) return name;
@@ -63,7 +63,7 @@ function withoutOurs(query: string): string {
   return pairs.join('&');
 }
 
-/** The merchant's URL up to where our parameters go (with `?` or `&`), and its fragment. Its text is not touched. */
+/** The merchant's URL up to our parameters (with `?` or `&`), and its fragment, both unchanged. */
 function splitUrl(merchantUrl: string): { before: string; fragment: string } {
   const hash = merchantUrl.indexOf('#');
   const fragment = hash < 0 ? '' : merchantUrl.slice(hash);
@@ -76,9 +76,9 @@ function splitUrl(merchantUrl: string): { before: string; fragment: string } {
 }
 
 /**
- * Prepares the links of one quote: the merchant's URL with its own query and fragment kept to the letter, then
- * `loan_amount`, `customer_deposit`, `credit_product` (product links), `service_quote_id` and, when one was sent,
- * `merchant_reference`. A parameter of ours that was already there is dropped, `quote_id` included.
+ * Prepares the links of one quote: the merchant's URL with its own query and fragment unchanged, then
+ * `loan_amount`, `customer_deposit`, `credit_product` (product links), `service_quote_id` and, when one
+ * was sent, `merchant_reference`. Parameters of ours that were there are dropped, as is `quote_id`.
  */
 export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }: LinkBase): FinanceLinks {
   const { before, fragment } = splitUrl(merchantFinanceUrl);
@@ -92,8 +92,9 @@ export function prepareLinks({ merchantFinanceUrl, quoteId, merchantReference }:
 }
 
 /**
- * Our parameters of a link, decoded, each the first of its name. Only the query is read: whether the text is a URL is for the caller to know
- * (`financeUrlFault`). @returns `sent`: null for an absent parameter. `repeated` names one that the link has twice.
+ * Our parameters of a link, decoded, each the first of its name. The caller checks that the text is a
+ * URL.
+ * @returns `sent`: null for an absent parameter; `repeated`: one that the link has twice
  */
 export function linkParameters(link: string) {
   const page = link.split('#', 1)[0] ?? '';

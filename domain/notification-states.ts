@@ -1,8 +1,8 @@
-/** States of a notification that is under way: it has a row in `deliveries`. */
+/** States of a notification under way, which has a row in `deliveries`. */
 export const DELIVERY_STATES = ['queued', 'started', 'held'] as const;
-/** How a notification ended: then it has no such row, until it is sent again. */
+/** How a notification ended. It then has no such row, until it is sent again. */
 export const END_STATES = ['delivered', 'failed', 'cancelled', 'expired'] as const;
-/** Either: a notification has a row in `deliveries` or an end, never both and never neither. */
+/** A notification has either a row in `deliveries` or an end. */
 export const NOTIFICATION_STATES = [...DELIVERY_STATES, ...END_STATES] as const;
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
@@ -33,7 +33,7 @@ type DeliveryField =
 export interface DeliveryChange {
   readonly from: readonly DeliveryState[];
   readonly to: DeliveryState | null;
-  /** Another workflow begins; what the one before reports no longer counts, but for a delivery. */
+  /** Another workflow begins. Reports of the earlier one no longer count, but for a delivery. */
   readonly newGeneration?: true;
   readonly now?: readonly DeliveryField[];
   readonly nowIfEmpty?: readonly DeliveryField[];
@@ -42,18 +42,25 @@ export interface DeliveryChange {
   readonly given?: readonly DeliveryField[];
 }
 
+const AGAIN = {
+  to: 'queued',
+  newGeneration: true,
+  now: ['due_at'],
+  clears: ['taken_at', 'started_at', 'checked_at'],
+} as const;
+
 /**
- * Every event in the life of a notification that stays under way. db/notifications/notification.ts makes SQL of it; claim.sql, open.sql
- * and record.sql beside it apply `take`, `attempt`, `wait`, `retry`, `park`, `put_off`, `due_now` and `hold` themselves. Nothing else
- * changes a row, and a test compares each of them with this table.
+ * Every event in the life of a notification that stays under way. notification.ts makes SQL of it;
+ * claim.sql, open.sql and record.sql apply `take`, `attempt`, `wait`, `retry`, `park`, `put_off`,
+ * `due_now` and `hold` themselves. A test compares each of them with this table.
  */
 export const DELIVERY_CHANGES = {
-  /** A dispatcher has claimed it; until the first attempt has ended it has one of its endpoint's slots. */
+  /** A dispatcher has claimed it. It has a slot of its endpoint until the first attempt has ended. */
   take: { from: ['queued'], to: null, given: ['taken_at', 'due_at'] },
   /** Its workflow could not be started. */
   give_back: { from: ['queued'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
   start: { from: ['queued'], to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
-  /** Its workflow replaces one that is gone: the next attempt is planned for later, or it is paused. */
+  /** Its workflow replaces one that is gone, and the next attempt is planned, or it is paused. */
   wait: { from: OPEN, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'], clears: ['taken_at'] },
   /** An attempt's row is written, before the send. */
   attempt: {
@@ -63,33 +70,21 @@ export const DELIVERY_CHANGES = {
     nowIfEmpty: ['started_at', 'first_attempt_at'],
     given: ['attempts', 'reserved_month', 'taken_at'],
   },
-  /** An attempt could not be signed: nothing was sent, so there was none. */
+  /** An attempt could not be signed, so that there was none. */
   forget_attempt: { from: OPEN, to: null, given: ['attempts', 'first_attempt_at'] },
   /** An attempt has failed, and another one will follow. */
   retry: { from: OPEN, to: null, clears: ['taken_at'], given: ['next_attempt_at', 'step'] },
   pause: { from: OPEN, to: null, nowIfEmpty: ['paused_at'], given: ['paused_by'] },
   resume: { from: OPEN, to: null, clears: ['paused_at', 'paused_by'] },
-  /** An earlier event of its application has failed once: this one may wait for it for a minute. */
+  /** An earlier event of its application has failed once, and this one waits for it for a minute. */
   put_off: { from: ['queued'], to: null, given: ['due_at'] },
   /** An earlier event of its application has ended. */
   due_now: { from: ['queued'], to: null, now: ['due_at'] },
   check: { from: ['started'], to: null, now: ['checked_at'] },
-  /** Its workflow is gone, or ended without recording an outcome. Its plan is kept. */
-  restart: {
-    from: ['started'],
-    to: 'queued',
-    newGeneration: true,
-    now: ['due_at'],
-    clears: ['taken_at', 'started_at', 'checked_at'],
-  },
-  /** Deliveries to its partner are paused: its workflow ends without an attempt, and the claim leaves it. Its plan is kept. */
-  park: {
-    from: OPEN,
-    to: 'queued',
-    newGeneration: true,
-    now: ['due_at'],
-    clears: ['taken_at', 'started_at', 'checked_at'],
-  },
+  /** Its workflow is gone, or ended without an outcome. Its plan is kept. */
+  restart: { from: ['started'], ...AGAIN },
+  /** Deliveries to its partner are paused. Its workflow ends without an attempt. Its plan is kept. */
+  park: { from: OPEN, ...AGAIN },
   hold: {
     from: OPEN,
     to: 'held',
@@ -117,7 +112,7 @@ interface End {
 }
 
 export const ENDS = {
-  // Also when an attempt of an earlier generation is reported late: a delivery is a delivery. It counts once.
+  // This is also reported late, for an attempt of an earlier generation. It counts once.
   delivered: { from: NOTIFICATION_STATES, end: 'delivered' },
   failed: { from: OPEN, end: 'failed', countsAsFailed: true },
   cancelled: { from: DELIVERY_STATES, end: 'cancelled' },
@@ -125,8 +120,9 @@ export const ENDS = {
 } as const satisfies Record<EndState, End>;
 
 /**
- * What partners see of a notification's state: `pending` until an attempt of its generation has failed, then `retrying` until it ends. What was
- * delivered once and is not under way again is `delivered`, however a later resend ended. db/schema/notifications.ts says it in SQL.
+ * What partners see of a notification's state: `pending` until an attempt of its generation has failed,
+ * then `retrying` until it ends. What was delivered once and is not under way again stays `delivered`.
+ * db/schema/notifications.ts has it in SQL.
  */
 export const NOTIFICATION_STATUSES = [
   'pending',
@@ -140,13 +136,13 @@ export const NOTIFICATION_STATUSES = [
 
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
-/** Event type of a test notification: of no application, counted against the monthly limit, never held. */
+/** Event type of a test, which has no application, counts against the quota and is never held. */
 export const TEST_EVENT_TYPE = 'credit_application.test';
 
-/** A ULID, for regular expressions of JavaScript and of Postgres: the first digit has three bits. */
+/** A ULID, for regular expressions of JavaScript and Postgres. The first digit has three bits. */
 export const ULID_PATTERN = '[0-7][0-9A-HJKMNP-TV-Z]{25}';
 
-/** Keywords on every workflow that delivers a notification: what the Temporal UI and `ops` filter by. */
+/** Keywords on every delivery workflow, by which Temporal's page and `ops` filter. */
 export const SEARCH_ATTRIBUTE = {
   partner: 'PartnerId',
   environment: 'Environment',

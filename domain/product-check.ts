@@ -4,12 +4,13 @@ import type { ProductTerms } from './product';
 import { formatApr, paymentFlows, planRepayments, preparePlan } from './repayment-plan';
 
 const LOANS_BETWEEN = 20;
-/** £500,000,000: above it a flat rate could no longer be computed in safe integers (`flatAnnualBasisPoints`). */
+/** £500,000,000. Above it a flat rate could not be computed in safe integers. */
 const MOST_TOTAL_PENCE = 50_000_000_000;
 
 /**
- * How far an implied APR may be from the stated one, in percentage points: `0.05 + 12·k·(1 + APR)² / L`, with the loan L in pounds and k = 1
- * for half-up, 2 for floor and ceil. The first part is the rounding of the APR to one decimal, the second that of the instalment to a penny.
+ * How far an implied APR may be from the stated one, in percentage points: `0.05 + 12·k·(1 + APR)² / L`,
+ * with the loan L in pounds and k = 1 for half-up, 2 for floor and ceil. The first part is the rounding
+ * of the APR to one decimal, the second that of the instalment to a penny.
  */
 export function aprTolerance(terms: ProductTerms, loanPence: number): number {
   const k = terms.instalmentRounding === 'half_up' ? 1 : 2;
@@ -34,7 +35,7 @@ function checkApr(terms: ProductTerms, loanPence: number, monthlyPence: number, 
   return `a loan of ${formatPence(loanPence)} implies an APR of ${found}, not ${formatApr(terms.aprBasisPoints)}`;
 }
 
-/** Why a cost does not go with the APR: 0 % must cost nothing, above 0 % something. Null when it does. */
+/** Why a cost contradicts the APR: 0 % must cost nothing, above 0 % something. Null when it does not. */
 function checkCost(terms: ProductTerms, loanPence: number, costPence: number): string | null {
   const stated = `a loan of ${formatPence(loanPence)} at ${formatApr(terms.aprBasisPoints)} APR`;
   if (terms.aprBasisPoints === 0 && costPence !== 0) return `${stated} costs ${formatPence(costPence)}`;
@@ -42,7 +43,8 @@ function checkCost(terms: ProductTerms, loanPence: number, costPence: number): s
   return null;
 }
 
-/** Both ends of the loan range and twenty loans between, in equal ratios: rounding matters most for small loans. */
+// Both ends of the loan range and twenty loans between, in equal ratios, as rounding matters most for
+// small loans.
 function sampleLoans({ minLoanPence, maxLoanPence }: ProductTerms): number[] {
   const loans = new Set([minLoanPence]);
   const ratio = maxLoanPence / minLoanPence;
@@ -51,9 +53,9 @@ function sampleLoans({ minLoanPence, maxLoanPence }: ProductTerms): number[] {
   return [...loans.add(maxLoanPence)];
 }
 
-// Tries every loan, penny by penny, whose interest the rounding of `n` instalments by up to a penny
-// each could eat up: those below n / (n·f − 1) pence, f being the level payment per penny lent (24,000
-// at the most for 0.1 % APR from month 1). Only for products whose other figures are sound.
+// Tries every loan, penny by penny, whose interest the rounding of `n` instalments by up to a penny each
+// could remove: those below n / (n·f − 1) pence, f being the level payment per penny lent (24,000 at most
+// for 0.1 % APR from month 1).
 function checkEverySmallCost(terms: ProductTerms): string | null {
   const n = terms.numberOfRepayments;
   const interestPerPenny = n * preparePlan(terms).levelFactor - 1;
@@ -65,10 +67,14 @@ function checkEverySmallCost(terms: ProductTerms): string | null {
   return null;
 }
 
-/** Whether a product's plans imply its APR for every loan, within {@link aprTolerance}, and cost something only above 0%. @returns the faults */
+/**
+ * Checks that a product's plans imply its APR for every loan, within {@link aprTolerance}, and cost
+ * something only above 0 %.
+ * @returns the faults
+ */
 function checkOwnFigures(terms: ProductTerms): string[] {
   const { levelFactor, loanGrowth } = preparePlan(terms);
-  // The balance that is carried to the end must stay exact too, not only the payments.
+  // The balance at the end must be exact too, not only the payments.
   const carried = terms.finalPayment === 'clear_balance' ? loanGrowth : 0;
   const largest = terms.maxLoanPence * Math.max(levelFactor * terms.numberOfRepayments, carried);
   if (!(largest <= MOST_TOTAL_PENCE))
@@ -97,7 +103,7 @@ export interface PublishedExample {
   readonly costOfCreditPence?: number | undefined;
 }
 
-/** The final payment of an example that does not publish one: the same as the others, or what the rule leaves. */
+/** The final payment of an example that publishes none: the same as the others, or what the rule leaves. */
 function defaultFinal(terms: ProductTerms, example: PublishedExample, planned: number): number {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
   const remainder = loanPence - monthly * (terms.numberOfRepayments - 1);
@@ -109,7 +115,11 @@ function compare(name: string, published: number | undefined, computed: number, 
   return `the ${name} ${formatPence(published)} is not the ${formatPence(computed)} ${from}`;
 }
 
-/** Whether published figures (each in range) add up, imply the stated APR, and are what the product computes. @returns the faults */
+/**
+ * Checks that published figures (each in range) add up, imply the stated APR, and are what the product
+ * computes.
+ * @returns the faults
+ */
 function checkPublishedExample(terms: ProductTerms, example: PublishedExample): string[] {
   const { loanPence, monthlyRepaymentPence: monthly } = example;
   for (const pence of Object.values(example)) {
@@ -137,7 +147,7 @@ export interface Fault {
   readonly message: string;
 }
 
-/** How far a first interval in days may be from the months deferred: one month of either length. */
+/** A first interval in days may be this far from the months deferred: one month. */
 const FIRST_INTERVAL_SLACK_DAYS = 31;
 
 function checkTogether(terms: ProductTerms): Fault[] {
@@ -157,7 +167,7 @@ function checkTogether(terms: ProductTerms): Fault[] {
     if (depositMin.basisPoints > depositMax.basisPoints || capped || shareless)
       faults.push({ field: 'depositMin', message: 'is above depositMax: no deposit could satisfy both' });
   }
-  // A mean month has 365 / 12 days; a slack of one month allows for either end of the calendar.
+  // A mean month has 365 / 12 days. A slack of one month allows for either end of the calendar.
   const expectedDays = (Math.max(1, deferralMonths) * 365) / 12;
   if (firstIntervalDays !== null && Math.abs(firstIntervalDays - expectedDays) > FIRST_INTERVAL_SLACK_DAYS) {
     const message = `${firstIntervalDays} days do not go with ${deferralMonths} months deferred`;
@@ -171,9 +181,11 @@ function checkTogether(terms: ProductTerms): Fault[] {
 }
 
 /**
- * Whether quotes may be priced with a product: fields that go together, and, when those are sound, figures that imply the APR.
- * @param terms each within PRODUCT_BOUNDS and PRODUCT_CHOICES. @param publishedExample figures that the product must reproduce.
- * @returns every fault found; empty when the product is accepted.
+ * Checks whether quotes may be priced with a product: fields that go together, and then figures that
+ * imply the APR.
+ * @param terms each within PRODUCT_BOUNDS and PRODUCT_CHOICES
+ * @param publishedExample figures that the product must reproduce
+ * @returns every fault found; empty when the product is accepted
  */
 export function checkProduct(terms: ProductTerms, publishedExample?: PublishedExample): Fault[] {
   const faults = checkTogether(terms);

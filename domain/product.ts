@@ -1,11 +1,14 @@
 export const PRODUCT_CHOICES = {
   rateType: ['fixed', 'variable'],
-  /** `apr_effective`: the monthly rate is `(1 + APR)^(1/12) − 1`; `monthly_rate`: ratePpm itself; `nominal_annual`: a twelfth of it. */
+  /**
+   * The monthly rate. `apr_effective`: `(1 + APR)^(1/12) − 1`; `monthly_rate`: ratePpm; `nominal_annual`:
+   * a twelfth of it.
+   */
   rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
   instalmentRounding: ['half_up', 'floor', 'ceil'],
-  /** The last payment: the same as the others, the rest of an interest-free sum, or the payment that clears the balance. */
+  /** The last payment: like the others, the rest of an interest-free sum, or what clears the balance. */
   finalPayment: ['equal', 'remainder', 'clear_balance'],
-  /** What `first_payment_amount` shows: the monthly repayment, the deposit paid to the merchant, or 0.00. */
+  /** What `first_payment_amount` shows: the monthly repayment, the deposit, or 0.00. */
   firstPaymentType: ['monthly_repayment', 'deposit', 'none'],
   annualRateShown: ['flat', 'nominal', 'effective'],
 } as const;
@@ -18,31 +21,31 @@ export interface DepositRule {
   readonly fixedPence: number;
 }
 
-/** The contractual terms of one credit product. Money in integer pence, rates as integers; bounds below. */
+/** The contractual terms of one credit product. Money is in integer pence, rates are integers. */
 export interface ProductTerms {
   readonly lender: string;
-  /** Name of the product, unique within its merchant; it identifies the product on a finance link. */
+  /** Name of the product, unique within its merchant, which identifies it on a finance link. */
   readonly creditProduct: string;
   readonly numberOfRepayments: number;
-  /** Displayed contractual APR in basis points (9.9 % = 990); a multiple of 10, as APRs have one decimal. */
+  /** Displayed contractual APR in basis points (9.9 % = 990), a multiple of 10. */
   readonly aprBasisPoints: number;
   readonly rateType: Choice<'rateType'>;
   readonly rateBasis: Choice<'rateBasis'>;
-  /** Rate in millionths (0.79 % a month = 7,900); null exactly when the basis is `apr_effective`. */
+  /** Rate in millionths (0.79 % a month = 7,900); null only for `apr_effective`. */
   readonly ratePpm: number | null;
   readonly instalmentRounding: Choice<'instalmentRounding'>;
   readonly finalPayment: Choice<'finalPayment'>;
-  /** Months deferred (buy now pay later); the first payment then falls at that month. 0: at month 1. */
+  /** Months deferred (buy now pay later), when the first payment falls. 0: at month 1. */
   readonly deferralMonths: number;
   /** Days from drawdown to the first payment where the agreement counts days; null: whole months. */
   readonly firstIntervalDays: number | null;
-  /** Fee for settling within the deferral, in pence; disclosed by the merchant, outside the APR. */
+  /** Fee for settling within the deferral, in pence, outside the APR. */
   readonly settlementFeePence: number;
   readonly minLoanPence: number;
   readonly maxLoanPence: number;
   /** Smallest deposit; null: none required. */
   readonly depositMin: DepositRule | null;
-  /** Largest deposit; null: up to the price. A `fixedPence` of 0 in a maximum means "no fixed cap". */
+  /** Largest deposit; null: up to the price. A `fixedPence` of 0 means no fixed cap. */
   readonly depositMax: DepositRule | null;
   readonly firstPaymentType: Choice<'firstPaymentType'>;
   readonly annualRateShown: Choice<'annualRateShown'>;
@@ -54,9 +57,9 @@ export interface Product extends ProductTerms {
   readonly lenderName: string;
   /** Place in the merchant's own order, ascending. */
   readonly displayOrder: number;
-  /** First UK calendar day (YYYY-MM-DD) it is offered; null: always has been. */
+  /** First UK calendar day (YYYY-MM-DD) on which it is offered; null: no beginning. */
   readonly validFrom: string | null;
-  /** Last UK calendar day (YYYY-MM-DD, inclusive) it is offered; null: no end. */
+  /** Last UK calendar day (YYYY-MM-DD) on which it is offered; null: no end. */
   readonly validTo: string | null;
 }
 
@@ -68,9 +71,9 @@ const HIGHEST_FIXED_PENCE = 100_000_000;
 
 export const PRODUCT_BOUNDS = {
   numberOfRepayments: [1, 120],
-  /** 10,000 %: above any APR in the market, and still exact in doubles over the longest term. */
+  /** 10,000 %, above any APR in the market, and still exact in doubles over the longest term. */
   aprBasisPoints: [0, 1_000_000],
-  /** 10,000 % a month or a year, in millionths; what is sensible is settled by comparison with the APR. */
+  /** 10,000 % a month or a year, in millionths. The comparison with the APR decides what is sensible. */
   ratePpm: [0, 100_000_000],
   deferralMonths: [0, 60],
   firstIntervalDays: [1, 1_830],
@@ -81,7 +84,7 @@ export const PRODUCT_BOUNDS = {
   depositFixedPence: [0, HIGHEST_FIXED_PENCE],
 } as const satisfies Readonly<Record<string, readonly [lowest: number, highest: number]>>;
 
-/** Characters of a lender's or product's name: enough for any that is in use, few enough for a link. */
+/** Longest name of a lender or product, few enough characters for a link. */
 export const LONGEST_PRODUCT_NAME = 120;
 
 export const isWithin = (value: unknown, [lowest, highest]: readonly [number, number]): boolean =>
@@ -99,20 +102,23 @@ export interface Merchant {
   readonly showProducts: boolean;
   /** `offer`: the best offer that fits; `headline`: always the plain headline. */
   readonly summaryStyle: 'offer' | 'headline';
-  /** Merchant-wide minimum deposit; null: none, the products' own rules decide. */
+  /** Merchant-wide minimum deposit; null: the products' own rules decide. */
   readonly depositFloor: DepositRule | null;
-  /** All that are switched on, in no order; validity days are not applied yet. Empty only for a merchant that is not authorised. */
+  /** All active products, in no order and of any day. Empty only for a merchant that is not authorised. */
   readonly products: readonly Product[];
 }
 
 export interface MerchantSetup extends Omit<Merchant, 'tradingName' | 'fcaAuthorised'> {
   readonly tradingName: string | null;
   readonly fcaAuthorised: boolean | null;
-  /** Faults found while reading products that cannot be priced, as field names. */
+  /** Fields of stored products that cannot be priced. */
   readonly corruptFields: readonly string[];
 }
 
-/** Whether a merchant can be quoted for. @returns the merchant, or the names of what is missing or corrupt, in a stable order. */
+/**
+ * Checks whether a merchant can be quoted for.
+ * @returns the merchant, or the names of what is missing or corrupt, in a stable order
+ */
 export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } | { missingFields: string[] } {
   const missingFields: string[] = [];
   if (setup.tradingName === null || setup.tradingName.trim() === '') missingFields.push('trading_name');
@@ -141,7 +147,7 @@ function inMerchantOrder(products: readonly Product[]): readonly Product[] {
   return ordered;
 }
 
-/** The products offered on a day (YYYY-MM-DD), in the merchant's order; both ends of their validity are inclusive. */
+/** The products offered on a day (YYYY-MM-DD), in the merchant's order. Both ends are inclusive. */
 export function offeredProducts(products: readonly Product[], today: string): Product[] {
   return inMerchantOrder(products).filter(
     ({ validFrom, validTo }) =>
@@ -159,7 +165,7 @@ const london = new Intl.DateTimeFormat('en-CA', {
 let minute = Number.NaN;
 let day = '';
 
-/** The UK calendar day (YYYY-MM-DD) of a moment: products are valid by UK days. Formatted once a minute. */
+/** The UK calendar day (YYYY-MM-DD) of a moment, formatted once a minute. */
 export function ukDay(moment: Date): string {
   const current = Math.floor(moment.getTime() / 60_000);
   if (current !== minute) {

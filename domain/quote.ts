@@ -11,7 +11,7 @@ import {
 
 const BASIS_POINTS = 10_000;
 
-/** price × basisPoints / 10,000 by the given division, split so that no product leaves the safe integers. */
+/** price × basisPoints / 10,000 by the given division, split to stay within the safe integers. */
 function shareOf(
   pricePence: number,
   basisPoints: number,
@@ -22,8 +22,10 @@ function shareOf(
 }
 
 /**
- * Smallest deposit a rule asks for: the larger of its share of the price, rounded **up** to the penny, and its fixed sum; never more than the
- * price. Pence. @param pricePence purchase price, ≥ 0. @param rule null: no minimum, so 0.
+ * Smallest deposit of a rule, in pence: the larger of its share of the price, rounded **up**, and its
+ * fixed sum, but never more than the price.
+ * @param pricePence purchase price, ≥ 0
+ * @param rule null: no minimum, so 0
  */
 export function minimumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return 0;
@@ -32,8 +34,10 @@ export function minimumDeposit(pricePence: number, rule: DepositRule | null): nu
 }
 
 /**
- * Largest deposit a rule allows: its share of the price rounded **down**, and its fixed sum when that is above 0, whichever is smaller. Pence.
- * @param pricePence purchase price, ≥ 0. @param rule null: up to the price.
+ * Largest deposit of a rule, in pence: its share of the price rounded **down**, or its fixed sum above 0
+ * if that is smaller.
+ * @param pricePence purchase price, ≥ 0
+ * @param rule null: up to the price
  */
 export function maximumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return pricePence;
@@ -41,7 +45,7 @@ export function maximumDeposit(pricePence: number, rule: DepositRule | null): nu
   return rule.fixedPence > 0 ? Math.min(share, rule.fixedPence) : share;
 }
 
-/** The merchant-wide minimum: the merchant's floor if set, else the rule that all its active products share, else none. */
+/** The merchant-wide minimum: the merchant's floor, else the rule shared by all its active products. */
 export function merchantDepositRule(
   { depositFloor }: Pick<Merchant, 'depositFloor'>,
   activeProducts: readonly Product[],
@@ -57,7 +61,7 @@ export function merchantDepositRule(
   return shared ? first : null;
 }
 
-/** For people: why a deposit was raised, naming whichever part of the rule decided at this price. */
+/** Tells people why a deposit was raised, by the part of the rule that decided at this price. */
 export function depositReason(pricePence: number, rule: DepositRule): string {
   if (rule.fixedPence > pricePence) return 'A deposit of the whole purchase price is required.';
   const byShare = shareOf(pricePence, rule.basisPoints, divideCeil) >= rule.fixedPence;
@@ -69,7 +73,7 @@ export function depositReason(pricePence: number, rule: DepositRule): string {
 export const LONGEST_SUMMARY = 80;
 
 const LEARN_MORE = 'Learn more';
-/** Says nothing that only an authorised merchant may say: no digit, no % and no £. */
+/** It has no digit, no % and no £, which only an authorised merchant may use. */
 const HEADLINE = 'Spread the cost with finance.';
 
 export interface SummaryOffer {
@@ -106,14 +110,15 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
 }
 
 /**
- * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one link. An
- * authorised merchant gets its best offer, in the longest template that fits. The headline stands when there is no
- * offer at the link's amounts, when the merchant chose it, and when it may not communicate regulated promotions.
+ * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one
+ * link. An authorised merchant gets its best offer, in the longest template that fits. The headline is
+ * used without an offer at the link's amounts, by the merchant's choice, and for a merchant that may not
+ * communicate regulated promotions.
  */
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
   const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
   const texts = best === undefined ? [] : offerTexts(best);
-  // All characters of the templates are single code units.
+  // The templates have only single code units.
   const fitting = texts.find((text) => `${text} ${LEARN_MORE}`.length <= LONGEST_SUMMARY);
   return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
 }
@@ -127,7 +132,7 @@ function escapeHtml(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Amounts in integer pence; `loanPence + depositPence` is the purchase price. */
+/** Amounts are in integer pence; `loanPence + depositPence` is the purchase price. */
 export interface QuoteRequest {
   readonly merchant: Merchant;
   /** Requested loan, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE. */
@@ -158,25 +163,25 @@ export interface DepositAdjustment {
   readonly requestedDepositPence: number;
   readonly correctedDepositPence: number;
   readonly reason: string;
-  /** Shown products whose deposit was raised; empty when no list is shown. */
+  /** Shown products whose deposit was raised. */
   readonly affectedProducts: readonly PricedProduct[];
 }
 
 export interface Quote {
-  /** Whether finance may be shown: something fits, or the merchant is not authorised and has no products at all. */
+  /** Whether finance may be shown: something fits, or an unauthorised merchant has no products at all. */
   readonly display: boolean;
   /** HTML, '' when `display` is false; at most 80 characters of visible text. */
   readonly summaryHtml: string;
-  /** Every product that fitted, in the merchant's order, shown or not: stored with the quote. */
+  /** Every product that fitted, in the merchant's order, which is stored with the quote. */
   readonly fitted: readonly PricedProduct[];
   /** What the partner is shown: `fitted`, or nothing. */
   readonly shown: readonly PricedProduct[];
-  /** True when the list is withheld because the merchant may not communicate regulated promotions. */
+  /** Whether the list is withheld because the merchant may not communicate regulated promotions. */
   readonly withheldAsNotAuthorised: boolean;
   readonly depositAdjustment: DepositAdjustment | null;
 }
 
-/** Prices a product; null when it does not fit: the deposit raised by its minimum is above its maximum, or the loan outside its range. */
+/** Prices a product; null when its deposit is above the maximum or its loan out of range. */
 function priceProduct(
   product: Product,
   pricePence: number,
@@ -208,7 +213,10 @@ function priceProduct(
   };
 }
 
-/** Prices every product of the merchant. The price never changes: a raised deposit lowers the loan, and products are filtered after that. */
+/**
+ * Prices every product of the merchant. The price never changes: a raised deposit lowers the loan, and
+ * products are filtered after that.
+ */
 export function priceQuote(request: QuoteRequest): Quote {
   const { merchant, today } = request;
   const pricePence = request.loanPence + request.depositPence;
@@ -220,7 +228,7 @@ export function priceQuote(request: QuoteRequest): Quote {
     .map((product) => priceProduct(product, pricePence, depositPence, links))
     .filter((priced) => priced !== null);
   const loanPence = pricePence - depositPence;
-  // Only a merchant that is not authorised may be without products: it has the headline for any loan that exists.
+  // Only an unauthorised merchant may be without products. It has the headline for any possible loan.
   const display = fitted.length > 0 || (merchant.products.length === 0 && loanPence >= LOWEST_LOAN_PENCE);
   const shown = merchant.fcaAuthorised && merchant.showProducts ? fitted : [];
   return {
@@ -229,7 +237,7 @@ export function priceQuote(request: QuoteRequest): Quote {
       ? summaryHtml({
           fcaAuthorised: merchant.fcaAuthorised,
           summaryStyle: merchant.summaryStyle,
-          // All products share the price, so one with the link's deposit has the link's loan too.
+          // Products share the price, so one with the link's deposit also has its loan.
           offers: fitted.filter((offer) => offer.depositPence === depositPence),
           link: links(loanPence, depositPence, null),
         })

@@ -6,13 +6,15 @@ interface Part {
   readonly most: number;
 }
 
-/** A character, `\d` or a class, then `?`, `{n}` or `{n,m}`. Ranges of a class are read later: `[a-a-a-…` has too many readings. */
+// A character, `\d` or a class, then `?`, `{n}` or `{n,m}`. Ranges of a class are read later, as
+// `[a-a-a-…` has too many readings.
 const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
 
 /**
- * Reads the format of a lender's references: parts one after the other, each a character, `\d` or a class such as `[A-Z0-9]`, with `?`, `{n}`
- * or `{n,m}` behind it. It is a small part of regular expressions, checked by counting, so that no format can make a check slow. @returns null
- * when it is none, matches nothing, or allows more than 64 characters.
+ * Reads the format of a lender's references: parts that are each a character, `\d` or a class such as
+ * `[A-Z0-9]`, with `?`, `{n}` or `{n,m}` behind it. It is checked by counting, so that no format makes a
+ * check slow.
+ * @returns null when it is invalid, matches nothing, or allows more than 64 characters
  */
 export function readReferenceFormat(format: string): ((reference: string) => boolean) | null {
   const parts = readParts(format);
@@ -21,7 +23,10 @@ export function readReferenceFormat(format: string): ((reference: string) => boo
   return (reference) => reference.length <= longest && matches(reference, parts);
 }
 
-/** A reference of the format, as long as it allows. @param pick chooses one of so many. */
+/**
+ * A reference of the format, as long as it allows.
+ * @param pick chooses a number below `of`
+ */
 export const sampleReference = (format: string, pick: (of: number) => number): string =>
   (readParts(format) ?? [])
     .map(({ characters, most }) =>
@@ -47,7 +52,7 @@ function readParts(format: string): readonly Part[] | null {
   return parts;
 }
 
-/** @returns null for a range whose ends are the wrong way round, or of different kinds. */
+/** @returns null for a range whose ends are in the wrong order, or of different kinds */
 function charactersOf(members: string): string | null {
   const allowed = new Set<string>();
   for (const [text] of members.matchAll(/[A-Za-z0-9]-[A-Za-z0-9]|./g)) {
@@ -60,7 +65,7 @@ function charactersOf(members: string): string | null {
   return [...allowed].join('');
 }
 
-/** Follows every place that the text may have been read up to, part by part. */
+/** Follows every index that the text may have been read up to, part by part. */
 function matches(text: string, parts: readonly Part[]): boolean {
   let reached = new Set([0]);
   for (const { characters, least, most } of parts) {

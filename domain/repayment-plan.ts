@@ -7,10 +7,9 @@ const MILLIONTHS = 1_000_000;
 
 type RateTerms = Pick<ProductTerms, 'rateBasis' | 'ratePpm' | 'aprBasisPoints'>;
 
-// ln(1 + monthly rate) of a product: what interest compounds with. Kept as a logarithm because the
-// growth over any number of months, and the annuity, are then exact to the last digits even at tiny
-// rates. `apr_effective`: (1 + APR)^(1/12) − 1; `monthly_rate`: the rate itself; `nominal_annual`: a
-// twelfth of it.
+// ln(1 + monthly rate) of a product. As a logarithm, growth over any number of months and the annuity are
+// exact to the last digits even at tiny rates. `apr_effective`: (1 + APR)^(1/12) − 1; `monthly_rate`: the
+// rate itself; `nominal_annual`: a twelfth of it.
 function monthlyLogRate({ rateBasis, ratePpm, aprBasisPoints }: RateTerms): number {
   if (rateBasis === 'apr_effective') return Math.log1p(aprBasisPoints / BASIS_POINTS) / 12;
   const rate = (ratePpm ?? 0) / MILLIONTHS;
@@ -37,8 +36,7 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
 const DAYS_IN_YEAR = 365;
 
 // Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days
-// are whole numbers: the first interval (`firstIntervalDays`, else max(1, `deferralMonths`) months),
-// then `numberOfRepayments` − 1 months.
+// are whole numbers: the first interval, then `numberOfRepayments` − 1 months.
 function termUnits({
   numberOfRepayments,
   deferralMonths,
@@ -50,16 +48,17 @@ function termUnits({
 }
 
 /**
- * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the last payment. Without a deferral that is
- * n / 12 for n repayments; deferred by d months it is (d − 1 + n) / 12. @param costPence ≥ 0, a safe integer. @param loanPence > 0, a safe
- * integer.
+ * Flat yearly rate in basis points, half-up: cost / loan / years, with the years from drawdown to the
+ * last payment: n / 12 for n repayments, or (d − 1 + n) / 12 when deferred by d months.
+ * @param costPence ≥ 0, a safe integer
+ * @param loanPence > 0, a safe integer
  */
 export function flatAnnualBasisPoints(
   terms: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>,
   loanPence: number,
   costPence: number,
 ): number {
-  // The largest cost times the units of a year is beyond the safe integers.
+  // The largest cost times the units of a year exceeds the safe integers.
   const numerator = BigInt(costPence) * BigInt(12 * DAYS_IN_YEAR * BASIS_POINTS);
   const denominator = BigInt(loanPence) * BigInt(termUnits(terms));
   return Number((2n * numerator + denominator) / (2n * denominator));
@@ -81,7 +80,7 @@ export function annualRateBasisPoints(terms: ProductTerms, loanPence: number, co
   return ANNUAL_RATES[terms.annualRateShown](terms, loanPence, costPence);
 }
 
-/** An APR as it is stated, with one decimal: 990 → "9.9%", 1000 → "10.0%"; interest-free is "0%". */
+/** An APR with one decimal: 990 → "9.9%", 1000 → "10.0%". Interest-free is "0%". */
 export function formatApr(aprBasisPoints: number): string {
   if (aprBasisPoints === 0) return '0%';
   const tenths = divideHalfUp(aprBasisPoints, 10);
@@ -98,12 +97,12 @@ export function formatShare(shareBasisPoints: number): string {
   return `${shareBasisPoints / 100}%`;
 }
 
-/** What a loan is repaid with: `numberOfRepayments − 1` monthly payments, then the final one. Money in pence. */
+/** The repayments of a loan: `numberOfRepayments − 1` monthly payments, then the final one, in pence. */
 export interface RepaymentPlan {
   readonly numberOfRepayments: number;
   readonly monthlyRepaymentPence: number;
   readonly finalRepaymentPence: number;
-  /** All payments together; the deposit is not part of it. */
+  /** The sum of all payments, without the deposit. */
   readonly totalPayablePence: number;
   readonly costOfCreditPence: number;
 }
@@ -113,9 +112,9 @@ interface PreparedPlan {
   readonly interestFree: boolean;
   /** Unrounded level payment per penny lent. */
   readonly levelFactor: number;
-  /** What a penny lent has grown to at the final payment. */
+  /** The growth of a penny lent until the final payment. */
   readonly loanGrowth: number;
-  /** What a penny paid with each earlier payment has grown to at the final payment. */
+  /** The growth of a penny in each earlier payment until the final one. */
   readonly paymentsGrowth: number;
 }
 
@@ -146,7 +145,7 @@ function prepare(terms: ProductTerms): PreparedPlan {
 
 const preparedPlans = new WeakMap<ProductTerms, PreparedPlan>();
 
-/** The factors of a product, computed once for each `terms` object (which must not change afterwards). */
+/** The factors of a product, computed once for each `terms` object, which must not change. */
 export function preparePlan(terms: ProductTerms): PreparedPlan {
   let prepared = preparedPlans.get(terms);
   if (prepared === undefined) {
@@ -156,7 +155,7 @@ export function preparePlan(terms: ProductTerms): PreparedPlan {
   return prepared;
 }
 
-/** What the final payment must be after equal payments of `monthlyPence`; the balance is cleared half-up. */
+/** The final payment after equal payments of `monthlyPence`. The balance is cleared half-up. */
 function finalRepayment(prepared: PreparedPlan, loanPence: number, monthlyPence: number): number {
   if (prepared.interestFree) return loanPence - monthlyPence * (prepared.terms.numberOfRepayments - 1);
   if (prepared.terms.finalPayment === 'equal') return monthlyPence;
@@ -164,9 +163,10 @@ function finalRepayment(prepared: PreparedPlan, loanPence: number, monthlyPence:
 }
 
 /**
- * Plan of a product for a loan: the level payment by the product's own rounding, the final payment by its rule. Where a payment rounded up
- * would leave nothing or less for the last one, it is rounded down instead. A single repayment is the final one. @param loanPence integer
- * pence, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE.
+ * Plan of a product for a loan: the level payment by the product's own rounding, the final payment by its
+ * rule. Where rounding up would leave nothing for the last payment, it is rounded down. A single
+ * repayment is the final one.
+ * @param loanPence integer pence, LOWEST_LOAN_PENCE–HIGHEST_LOAN_PENCE
  */
 export function planRepayments(terms: ProductTerms, loanPence: number): RepaymentPlan {
   const prepared = preparePlan(terms);

@@ -1,24 +1,24 @@
 import { ULID_PATTERN } from './notification-states';
 
-/** What is removed, in this order: a notification not before its attempts. `payloads`: bodies and answers; the rows stay. */
+/** What is removed, in this order: attempts before their notification. `payloads` are bodies and answers. */
 export const RETENTION_KINDS = ['payloads', 'attempts', 'notifications', 'quotes'] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 
-/** How many days each is kept at least, counted from its creation. */
+/** Days that each kind is kept at least, from its creation. */
 export type RetentionDays = Readonly<Record<RetentionKind, number>>;
 
-/** Unless the settings say otherwise; docs/decisions/postgres.md has the reasons. */
+/** The defaults of the settings; docs/decisions/postgres.md has the reasons. */
 export const USUAL_RETENTION_DAYS = { payloads: 90, attempts: 400, notifications: 2_557, quotes: 2_557 };
 
-/** Held notifications expire after as long; later, bodies may be gone. */
+/** Held notifications expire after as long. Later, bodies may be gone. */
 export const LONGEST_RECOVERY_DAYS = 30;
 
-/** Nothing is removed sooner, whatever is configured: recoveries reach back 30 days, and notifications are held for 30 days. */
+/** Nothing is removed sooner, because recoveries reach back 30 days, and holds last 30 days. */
 export const LEAST_RETENTION_DAYS = 31;
 
 export interface RetentionTask {
   readonly kind: RetentionKind;
-  /** Id of the notification that the step before came to, for `payloads`; null: from the beginning. */
+  /** The last notification of the step before, for `payloads`; null: from the beginning. */
   readonly cursor: string | null;
 }
 
@@ -26,7 +26,7 @@ export class RetentionRefused extends Error {
   override readonly name = 'RetentionRefused';
 }
 
-/** How many rows went, by when they were created: the day (`2026-11-21`) for `payloads`, else the month (`2026-11`, or `default`). */
+/** Removed rows by their creation: the day (`2026-11-21`) for `payloads`, else the month or `default`. */
 export type RemovedByPeriod = Readonly<Record<string, number>>;
 
 export interface Removal {
@@ -34,13 +34,13 @@ export interface Removal {
   readonly removed: RemovedByPeriod;
 }
 
-/** A few rows of older months are usual: their application or notification has ended only now. */
+/** A few rows of older months are usual, as their application or notification has ended only now. */
 const LATE_ROWS = 100;
 
 /**
- * A daily run usually removes what came of age since the run before: bodies of 24 hours, which are in two UTC days, and one month of
- * each other kind. @returns the rows beside the fullest of these, once they are more than 100, else 0. Then fewer days are kept than
- * before, runs were missed, or a clock is ahead.
+ * A daily run usually removes the bodies of 24 hours, which are in two UTC days, and one month of each
+ * other kind. More means that fewer days are kept than before, runs were missed, or a clock is ahead.
+ * @returns the rows beside the fullest of these, once they are more than 100, else 0
  */
 export function beyondUsual({ kind, removed }: Removal): number {
   const usual = kind === 'payloads' ? 2 : 1;
@@ -54,7 +54,10 @@ const PERIOD = /^(?:\d{4}-\d{2}(?:-\d{2})?|default)$/;
 /** More than ten years of days. */
 const MOST_PERIODS = 4_000;
 
-/** Reads a removal, which anyone who reaches Temporal may have sent. @throws RetentionRefused when it is none. */
+/**
+ * Reads a removal, which anyone who reaches Temporal may have sent.
+ * @throws RetentionRefused when it is none
+ */
 export function readRemoval(given: unknown): Removal {
   const { kind, removed } = (given ?? {}) as Readonly<Record<string, unknown>>;
   const known = RETENTION_KINDS.find((one) => one === kind);
@@ -76,8 +79,9 @@ export function addRemoved(one: RemovedByPeriod, other: RemovedByPeriod): Remove
 const NOTIFICATION_ID = new RegExp(`^ntf_${ULID_PATTERN}$`);
 
 /**
- * Reads a task, which anyone who reaches Temporal may have sent. A false cursor skips bodies until the next run, and removes nothing more.
- * @throws RetentionRefused when it is anything but a kind and a cursor: days, above all, are for the database's owner to say.
+ * Reads a task, which anyone who reaches Temporal may have sent. A false cursor only skips bodies until
+ * the next run.
+ * @throws RetentionRefused when it is more than a kind and a cursor, such as a number of days
  */
 export function readRetentionTask(given: unknown): RetentionTask {
   const { kind, cursor, ...more } = (given ?? {}) as Readonly<Record<string, unknown>>;

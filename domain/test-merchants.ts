@@ -2,7 +2,7 @@ import { type MerchantSetup, HIGHEST_LOAN_PENCE, LOWEST_LOAN_PENCE, type Product
 
 interface TestMerchant {
   readonly merchant: MerchantSetup;
-  /** For the partner guide: the situation it shows. */
+  /** The situation it shows, for the partner guide. */
   readonly shows: string;
 }
 
@@ -86,7 +86,7 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
       ...STANDARD,
       merchantId: 'M000003',
       tradingName: 'Test Merchant Nothing Fits',
-      // Its only product was last offered long ago, so that no amount and no deposit ever fits.
+      // Its only product was last offered long ago, so that nothing ever fits.
       products: [{ ...INTEREST_BEARING, validTo: '2000-01-01' }],
     },
     shows:
@@ -115,8 +115,8 @@ const TEST_MERCHANT_LIST: readonly TestMerchant[] = [
 ];
 
 /**
- * The lenders of their products, made by the migration. No service key is for one of them, and they have no other products: only the
- * simulator of the sandbox opens applications for them.
+ * The lenders of their products, made by the migration. They have no service keys and no other products,
+ * so that only the simulator of the sandbox opens applications for them.
  */
 export const TEST_LENDERS: ReadonlySet<string> = new Set(['test_lender_a', 'test_lender_b']);
 

@@ -11,7 +11,7 @@ export type WebhookUrlCheck =
 
 interface WebhookUrlRules {
   readonly allowedPorts?: readonly number[];
-  /** Local names that are allowed, lower case: those of the embedded stack. */
+  /** Allowed local names, lower case, of the embedded stack. */
   readonly allowedNames?: ReadonlySet<string>;
 }
 
@@ -31,12 +31,12 @@ const MESSAGES = {
 type WebhookUrlFault = keyof typeof MESSAGES | 'dns' | 'blocked_address';
 
 const MAX_LENGTH = 2_000;
-/** What URL parsers drop or rewrite silently. */
+/** Characters that URL parsers drop or rewrite silently. */
 const REWRITTEN = /[\s\\\p{Cc}\p{Surrogate}]/u;
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const DOTTED_QUAD = /^\d+(\.\d+){3}$/;
 
-/** Checks a webhook URL's text: https, a name as host, no user, query or fragment, port 443 or an allowed one. Nothing is resolved. */
+/** Checks the text of a webhook URL: https, a name as host, no user, query or fragment, an allowed port. */
 export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): WebhookUrlCheck {
   const fault = (reason: keyof typeof MESSAGES): WebhookUrlCheck => ({
     ok: false,
@@ -48,7 +48,7 @@ export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): Webh
   if (url === undefined) return fault('not_a_url');
   if (url.protocol !== 'https:') return fault('not_https');
   if (!/^https:\/\/[^/]/i.test(text)) return fault('not_a_url');
-  // On the text: a parser does not tell an empty query, fragment or user name from none.
+  // This checks the text, as a parser does not distinguish an empty query, fragment or user name.
   if (text.includes('#')) return fault('fragment');
   if (text.includes('?')) return fault('query');
   const authority = text.slice('https://'.length).split('/', 1)[0] ?? '';
@@ -56,7 +56,7 @@ export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): Webh
   const { hostname } = url;
   const port = url.port === '' ? 443 : Number(url.port);
   if (port !== 443 && !(rules.allowedPorts ?? []).includes(port)) return fault('port');
-  // The parser has turned decimal, hexadecimal, octal and full-width spellings into four numbers with dots.
+  // The parser has turned decimal, hexadecimal, octal and full-width spellings into dotted quads.
   if (hostname.startsWith('[') || DOTTED_QUAD.test(hostname)) return fault('ip_address');
   if (hostname.endsWith('.')) return fault('trailing_dot');
   const labels = hostname.split('.');
@@ -66,7 +66,7 @@ export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): Webh
   return { ok: true, url: url.href, hostname, port };
 }
 
-/** A text as a URL, or undefined. Not by `URL.canParse`: optimised by Node 20.20 it takes Latin-1 for UTF-8, and refuses `bücher.example`. */
+/** A text as a URL, or undefined. `URL.canParse` of Node 20.20 takes Latin-1 for UTF-8. */
 export function parsedUrl(text: string): URL | undefined {
   try {
     return new URL(text);
@@ -75,7 +75,7 @@ export function parsedUrl(text: string): URL | undefined {
   }
 }
 
-/** HMAC-SHA256 of a text in UTF-8: passed in, because `domain/` has no cryptography of its own. */
+/** HMAC-SHA256 of a text in UTF-8, passed in because `domain/` has no cryptography. */
 export type HmacSha256 = (key: Uint8Array, message: string) => Uint8Array;
 /** The Ed25519 signature (RFC 8032, 64 bytes) of a text in UTF-8, under a key pair of 32 bytes each. */
 export type SignEd25519 = (pair: SigningPair<Uint8Array>, message: string) => Uint8Array;
@@ -86,7 +86,7 @@ interface SigningPair<Key> {
 }
 
 const SECRET_PREFIX = 'whsec_';
-/** As Standard Webhooks writes keys of its asymmetric form. */
+/** Prefixes of Standard Webhooks for keys of its asymmetric form. */
 export const PRIVATE_KEY_PREFIX = 'whsk_';
 export const PUBLIC_KEY_PREFIX = 'whpk_';
 const KEY_BYTES = 32;
@@ -105,10 +105,13 @@ interface SigningInput {
 }
 
 /**
- * The headers that prove an event is ours, one signature per live secret in both forms: `Service-Signature` over `<t>.<body>` in hex, and the
- * Standard Webhooks headers over `<id>.<t>.<body>` in base64. The HMAC key is the decoded 32 bytes of the secret. Behind them
- * `webhook-signature` has one of the asymmetric form, `v1a`, per live key pair: a receiver that reads only the first signatures still finds
- * those it knows. @throws RangeError when there is no secret or key pair, or one is malformed; the message never holds it.
+ * The headers that prove an event is ours, with one signature per live secret in both forms:
+ * `Service-Signature` over `<t>.<body>` in hex, and the Standard Webhooks headers over `<id>.<t>.<body>`
+ * in base64. The HMAC key is the decoded 32 bytes of the secret. Behind them `webhook-signature` has one
+ * `v1a` per live key pair, so that a receiver that reads only the first signatures still finds those it
+ * knows.
+ * @throws RangeError without a secret or key pair, or for a malformed one, which the message never
+ * contains
  */
 export function signatureHeaders(input: SigningInput) {
   const { body, eventId, timestamp, secrets, keyPairs, hmac, sign } = input;
@@ -129,7 +132,10 @@ export function signatureHeaders(input: SigningInput) {
   };
 }
 
-/** The 32 key bytes of a secret. @throws RangeError when it is not `whsec_` and base64 of them; the message never holds it. */
+/**
+ * The 32 key bytes of a secret.
+ * @throws RangeError when it is malformed; the message never contains it
+ */
 export const decodeSecret = (secret: string) => decode(secret, SECRET_PREFIX, 'a webhook secret');
 
 const decodePair = ({ publicKey, privateKey }: SigningPair<string>): SigningPair<Uint8Array> => ({
@@ -147,7 +153,10 @@ function decode(text: string, prefix: string, what: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** The secret of 32 key bytes. @throws RangeError for any other length. */
+/**
+ * The secret of 32 key bytes.
+ * @throws RangeError for any other length
+ */
 export function encodeSecret(bytes: Uint8Array): string {
   if (bytes.length !== KEY_BYTES) throw new RangeError('a webhook secret holds 32 bytes');
   return SECRET_PREFIX + toBase64(bytes);
