@@ -75,10 +75,7 @@ const AUTHORITY_END = /[/?#]/;
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:[]*)(?::(.*))?$/;
 const HIGHEST_PORT = 65_535;
 
-/**
- * The fault of a finance page's URL, to follow the field's name; null for a full https:// URL without
- * user.
- */
+/** The fault of a finance page's URL, to follow the field's name; null for a full https:// URL. */
 export function financeUrlFault(text: string): string | null {
   if (!SCHEME.test(text)) return 'must be a full URL that begins with https://.';
   const forbidden = FORBIDDEN.exec(text)?.[0];
@@ -106,8 +103,7 @@ const STRICT = {
   verifyDNSLength: true,
 };
 const LONGEST_NAME = 253;
-// Names that UTS 46 leaves as they are: lower-case labels without hyphens in the third and fourth
-// position.
+// Names that UTS 46 leaves as they are, with no `--` as third and fourth character.
 const PLAIN_NAME =
   /^(?:(?!..--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!..--)[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** A last label that makes a URL parser read the host as an IPv4 address. */

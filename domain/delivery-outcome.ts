@@ -95,10 +95,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Wait before each attempt, in milliseconds: 11 attempts over 75.6 h. They are quick at first, and last
- * from Friday evening to Monday.
- */
+/** Wait before each attempt, in milliseconds: 11 over 75.6 h, to last from Friday evening to Monday. */
 export const DELIVERY_LADDER_MS: readonly number[] = [
   0,
   5 * SECOND_MS,

@@ -43,8 +43,7 @@ function checkCost(terms: ProductTerms, loanPence: number, costPence: number): s
   return null;
 }
 
-// Both ends of the loan range and twenty loans between, in equal ratios, as rounding matters most for
-// small loans.
+// Both ends of the loan range and twenty between, in equal ratios, as rounding matters for small loans.
 function sampleLoans({ minLoanPence, maxLoanPence }: ProductTerms): number[] {
   const loans = new Set([minLoanPence]);
   const ratio = maxLoanPence / minLoanPence;

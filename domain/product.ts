@@ -1,9 +1,6 @@
 export const PRODUCT_CHOICES = {
   rateType: ['fixed', 'variable'],
-  /**
-   * The monthly rate. `apr_effective`: `(1 + APR)^(1/12) − 1`; `monthly_rate`: ratePpm; `nominal_annual`:
-   * a twelfth of it.
-   */
+  /** Monthly `(1 + APR)^(1/12) − 1`, ratePpm itself, or a twelfth of it. */
   rateBasis: ['apr_effective', 'monthly_rate', 'nominal_annual'],
   instalmentRounding: ['half_up', 'floor', 'ceil'],
   /** The last payment: like the others, the rest of an interest-free sum, or what clears the balance. */

@@ -6,8 +6,7 @@ interface Part {
   readonly most: number;
 }
 
-// A character, `\d` or a class, then `?`, `{n}` or `{n,m}`. Ranges of a class are read later, as
-// `[a-a-a-…` has too many readings.
+// A part. Ranges of a class are read later, as `[a-a-a-…` has too many readings.
 const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(?:,(\d{1,2}))?\})?/y;
 
 /**

@@ -1,7 +1,7 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 import { ulid } from 'ulid';
 
-/** Random bytes are drawn in advance: an id needs 16 of them, and each call of the generator costs a microsecond. */
+/** Random bytes are drawn in advance, as an id needs 16 and each call costs a microsecond. */
 const pool = Buffer.alloc(4_096);
 let used = pool.length;
 
@@ -12,7 +12,7 @@ function randomFraction(): number {
   }
   const byte = pool[used] ?? 0;
   used += 1;
-  // The library makes a base-32 digit of it. As 256 is a multiple of 32, all digits are equally likely.
+  // The library makes a base-32 digit of it. As 256 is a multiple of 32, all are equally likely.
   return byte / 256;
 }
 

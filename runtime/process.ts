@@ -9,8 +9,8 @@ import { BEAT_EVERY_MS, writeBeat, writeStop, type Beat } from '../db/processes'
 import { startLoop, withTimeout } from '../timing/timing';
 
 /**
- * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0; a second signal exits at once. An uncaught error exits
- * with 1: everything acknowledged is in Postgres. SIGHUP calls `onHangUp`, if there is one.
+ * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0. A second signal exits at once.
+ * An uncaught error exits with 1, as everything acknowledged is in Postgres. SIGHUP calls `onHangUp`.
  */
 export function runUntilSignal(
   running: { readonly close: () => Promise<void>; readonly onHangUp?: () => void },
@@ -49,7 +49,7 @@ export function runUntilSignal(
   process.on('unhandledRejection', (error) => end(error, 'unhandledRejection'));
 }
 
-/** Exits once the log is written, or after a second: a blocked reader of the log does not keep the process. */
+/** Exits once the log is written, or after a second when its reader is blocked. */
 function leave(logger: Logger, code: number): void {
   setTimeout(() => process.exit(code), 1_000).unref();
   logger.flush(() => process.exit(code));
@@ -57,11 +57,17 @@ function leave(logger: Logger, code: number): void {
 
 export interface Closers {
   add(close: () => unknown): void;
-  /** Closes everything that is open, the last opened first. @throws the first failure, after all have been closed. */
+  /**
+   * Closes all that is open, the last opened first.
+   * @throws the first failure, after all have been closed
+   */
   close(): Promise<void>;
 }
 
-/** Runs `open`, which adds a closer for each thing that it has opened. When it fails, they are closed. @throws what `open` throws. */
+/**
+ * Runs `open`, which adds a closer for each thing that it opens. When it fails, they are closed.
+ * @throws what `open` throws
+ */
 export async function openTogether<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
   const stack: (() => unknown)[] = [];
   let closing: Promise<void> | undefined;
@@ -80,16 +86,16 @@ export async function openTogether<T>(open: (closers: Closers) => Promise<T>): P
   try {
     return await open(closers);
   } catch (error) {
-    // The caller gets the failure to open, and not one to close.
+    // The caller gets the failure to open, not one to close.
     await closers.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** The oldest major release of Node that gets security fixes; 20 got its last on 30 April 2026. */
+/** The oldest major release of Node that gets security fixes. */
 const OLDEST_SUPPORTED = 22;
 
-/** Warns once, at the start, when this process runs on a Node that gets no security fixes any more. */
+/** Warns when this process runs on a Node that gets no security fixes any more. */
 export function warnOfOldNode(logger: Pick<Logger, 'warn'>, version: string): void {
   if (Number(version.split('.')[0]) >= OLDEST_SUPPORTED) return;
   logger.warn({ node: version }, 'this Node is out of support and gets no security fixes: use Node 24');
@@ -97,7 +103,7 @@ export function warnOfOldNode(logger: Pick<Logger, 'warn'>, version: string): vo
 
 const WHERE = 'docs/operations/install.md, "Logins of the database"';
 
-/** Logs once how the database login of a process differs from what the process needs; nothing while Postgres cannot be reached. */
+/** Logs how the login of a process differs from what it needs; nothing while Postgres is away. */
 export async function reportLogin(
   sql: Sql,
   process: Process,
@@ -120,7 +126,7 @@ export async function reportLogin(
     );
 }
 
-/** One statement, of milliseconds. */
+/** Longest wait for one statement, which takes milliseconds. */
 const BEAT_TIMEOUT_MS = 5_000;
 
 /** What a process shows of itself, whatever it does: CPU, memory, event loop, and its build. */
@@ -132,8 +138,9 @@ export function showProcess(registry: Registry, build: string | null): void {
 }
 
 /**
- * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing; the log has that already.
- * @param reachesTemporal of a worker. @returns what writes that it was stopped in order.
+ * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing.
+ * @param reachesTemporal of a worker
+ * @returns a function that writes that it was stopped in order
  */
 export function keepBeating(
   sql: Sql,

@@ -5,8 +5,9 @@ import { jsonText, moment, pence, rowNumber, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
 /**
- * Quotes as answered. Partitioned by month through the id: a quote id is `qte_` and a ULID, so it sorts by time, and a range of ids is a range
- * of moments. Old months are dropped as whole partitions (db/retention), which is why nothing references this table and it references nothing.
+ * Quotes as answered. They are partitioned by month through the id, `qte_` and a ULID, which sorts by
+ * time. Old months are dropped whole (db/retention), so nothing references this table and it references
+ * nothing.
  */
 export const quotes = pgTable('quotes', {
   quoteId: text('quote_id').primaryKey(),
@@ -43,9 +44,9 @@ export const creditApplications = pgTable(
     creditProduct: text('credit_product'),
     state: text('state', { enum: APPLICATION_STATES }).notNull().default('created'),
     stateOccurredAt: moment('state_occurred_at').notNull().default(serviceNow),
-    /** Sequence of its newest notification. Counted under the row's lock. */
+    /** Sequence of its newest notification, counted under the lock of the row. */
     sequence: integer('sequence').notNull().default(0),
-    /** Which of its quote's simulated applications it is, by the partner itself in the sandbox; null for a lender's. */
+    /** Its number among its quote's simulated applications; null for a lender's. */
     simulated: smallint('simulated'),
     serviceKeyId: text('service_key_id'),
     requestId: text('request_id'),
@@ -53,14 +54,14 @@ export const creditApplications = pgTable(
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
   (t) => [
-    // A lender's sandbox may reuse references, so each is unique within an environment. Simulated ones take none from the lender.
+    // A reference is unique within an environment. Simulated applications take none from the lender.
     uniqueIndex('credit_applications_lender_reference').on(
       t.lender,
       t.environment,
       t.lenderReference,
       sql`(${t.simulated} is null)`,
     ),
-    // At most 20 simulated applications of a quote, however many are asked for at once.
+    // At most 20 simulated applications of a quote, however many calls come at once.
     uniqueIndex('credit_applications_simulated')
       .on(t.quoteId, t.simulated)
       .where(sql`${t.simulated} is not null`),
@@ -70,9 +71,9 @@ export const creditApplications = pgTable(
     index('credit_applications_merchant_reference')
       .on(t.merchantReference)
       .where(sql`${t.merchantReference} is not null`),
-    // The number of applications of a quote (db/applications/create.ts), and `ops applications list --quote`.
+    // The number of applications of a quote (create.ts), and `ops applications list --quote`.
     index('credit_applications_quote').on(t.quoteId),
-    // The retention: quotes of applications that may still become something (ids_that_stay).
+    // The retention keeps quotes of applications that have not ended (ids_that_stay).
     index('credit_applications_open_quote')
       .on(t.quoteId)
       .where(
@@ -86,7 +87,7 @@ export const creditApplications = pgTable(
   ],
 );
 
-/** Events of lenders, applied or not. An event that waits is applied later, or stops waiting; the others never change. */
+/** Events of lenders, applied or not. Only an event that waits changes. */
 export const lenderEvents = pgTable(
   'lender_events',
   {
@@ -116,7 +117,7 @@ export const lenderEvents = pgTable(
     unique('lender_events_lender_event').on(t.lender, t.environment, t.lenderEventId),
     // The history of an application, and its waiting events.
     index('lender_events_application').on(t.applicationId, t.eventNumber),
-    // Waiting events of all applications: a few rows at any time.
+    // Waiting events of all applications, a few rows at any time.
     index('lender_events_waiting')
       .on(t.waitsUntil)
       .where(sql`${t.waitsUntil} is not null`),

@@ -8,10 +8,10 @@ import { moment, rowNumber, serviceNow } from './columns';
 export const changeLog = pgTable(
   'change_log',
   {
-    /** Postgres gives number, moment and login: processes may insert the rest (db/postgres/roles.ts). */
+    /** Postgres sets number, moment and login, and processes insert the rest (db/postgres/roles.ts). */
     changeId: rowNumber('change_id'),
     changedAt: moment('changed_at').notNull().default(serviceNow),
-    /** OPS_ACTOR or the login name of the person who ran the command, or the process that acted. */
+    /** OPS_ACTOR or the login name of the person, or the process that acted. */
     actor: text('actor').notNull(),
     login: text('login')
       .notNull()
@@ -38,11 +38,11 @@ export const operatorEvents = pgTable(
     eventId: rowNumber('event_id'),
     happenedAt: moment('happened_at').notNull().default(serviceNow),
     kind: text('kind', { enum: OPERATOR_EVENT_KINDS }).notNull(),
-    /** Null, both: it is about no partner. */
+    /** Both are null when it is about no partner. */
     partnerId: text('partner_id'),
     environment: text('environment', { enum: ['sandbox', 'live'] }),
     endpointId: text('endpoint_id'),
-    /** Figures and ids; never a secret, a body or an address. */
+    /** Figures and ids, never a secret, a body or an address. */
     details: jsonb('details').$type<Readonly<Record<string, unknown>>>().notNull().default({}),
   },
   (t) => [
@@ -55,7 +55,7 @@ export const operatorEvents = pgTable(
   ],
 );
 
-/** How many days each kind is kept. Only `migrate` writes here, with the login that owns the schema (db/retention/days.ts). */
+/** Days that each kind is kept. Only `migrate` writes here, with the login of the schema's owner. */
 export const retentionDays = pgTable(
   'retention_days',
   {
@@ -67,7 +67,7 @@ export const retentionDays = pgTable(
   ],
 );
 
-/** How far the removal of payloads has come, so that no run reads all rows again. */
+/** The position of the removal of payloads, so that no run reads all rows again. */
 export const retentionMarks = pgTable('retention_marks', {
   kind: text('kind').primaryKey(),
   doneUpTo: text('done_up_to').notNull(),

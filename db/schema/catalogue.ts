@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { boolean, check, index, integer, pgTable, primaryKey, text, unique } from 'drizzle-orm/pg-core';
 import { PRODUCT_CHOICES } from '../../domain/product';
-import { day, moment, pence, serviceNow } from './columns';
+import { choice, day, moment, pence, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
 /** Merchants. Nullable columns are set-up that may still be missing (docs/operations/every-day.md). */
@@ -10,19 +10,15 @@ export const merchants = pgTable(
   {
     merchantId: text('merchant_id').primaryKey(),
     tradingName: text('trading_name'),
-    /** May communicate regulated credit promotions (FCA); null: not recorded yet. */
+    /** Whether it may communicate regulated credit promotions (FCA); null: not recorded yet. */
     fcaAuthorised: boolean('fca_authorised'),
     showProducts: boolean('show_products').notNull().default(true),
-    summaryStyle: text('summary_style', { enum: ['offer', 'headline'] })
-      .notNull()
-      .default('offer'),
+    summaryStyle: choice('summary_style', ['offer', 'headline']).default('offer'),
     /** Merchant-wide minimum deposit; both null: no floor. */
     depositFloorBasisPoints: integer('deposit_floor_basis_points'),
     depositFloorFixedPence: pence('deposit_floor_fixed_pence'),
     /** `restricted`: only the partners in merchant_partners may quote for it. */
-    partnerAccess: text('partner_access', { enum: ['all', 'restricted'] })
-      .notNull()
-      .default('all'),
+    partnerAccess: choice('partner_access', ['all', 'restricted']).default('all'),
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },

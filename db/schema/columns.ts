@@ -1,7 +1,7 @@
 import { and, eq, gte, lt, sql, type SQL } from 'drizzle-orm';
 import { bigint, customType, date, text, timestamp, type PgColumn } from 'drizzle-orm/pg-core';
 
-/** The condition of a filter; undefined, which `and` ignores, for an absent value. */
+/** The condition of a filter; undefined for an absent value, which `and` ignores. */
 export const given = <Column extends PgColumn>(
   column: Column,
   value: Column['_']['data'] | undefined,
@@ -28,6 +28,10 @@ export const idWithin = (column: PgColumn, prefix: string, { since, until }: Wit
 export const isExpired = (expiresAt: PgColumn) =>
   sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;
 
+/** A text that is one of these words, and not null. */
+export const choice = <const Words extends [string, ...string[]]>(name: string, words: Words) =>
+  text(name, { enum: words }).notNull();
+
 /** Money in integer pence, read as a safe integer. */
 export const pence = (name: string) => bigint(name, { mode: 'number' });
 
@@ -38,12 +42,12 @@ export const day = (name: string) => date(name, { mode: 'string' });
 
 export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
 
-/** The database's own time; only test databases replace the function behind it. */
+/** The time of the database. Only test databases replace the function behind it. */
 export const serviceNow = sql`service_now()`;
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
-/** JSON of our own as text: a check in Postgres costs a third of an insert. Reads return the parsed value; a text is written as it is. */
+/** JSON as text, because a check in Postgres costs a third of an insert. A text is written as it is. */
 export const jsonText = customType<{ data: unknown; driverData: string }>({
   dataType: () => 'text',
   toDriver: (value) => (typeof value === 'string' ? value : JSON.stringify(value)),
@@ -55,9 +59,7 @@ export const keyColumns = () => ({
   /** SHA-256 of the whole key. */
   keyHash: bytea('key_hash').notNull().unique(),
   lastFour: text('last_four').notNull(),
-  state: text('state', { enum: ['active', 'inactive', 'revoked'] })
-    .notNull()
-    .default('active'),
+  state: choice('state', ['active', 'inactive', 'revoked']).default('active'),
   /** From this moment on it answers 401; null: never. Rotation sets it on the old key. */
   expiresAt: moment('expires_at'),
   createdAt: moment('created_at').notNull().default(serviceNow),

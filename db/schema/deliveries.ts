@@ -11,17 +11,22 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import { DELIVERY_STATES } from '../../domain/notification-states';
-import { day, moment, serviceNow } from './columns';
+import { choice, day, moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
-/** What partners see of one under way (notification-states.ts). An index has this text: queries must, too. @param d prefix, such as `d.`. */
+/**
+ * What partners see of a delivery under way (notification-states.ts). An index has this text, so queries
+ * must have it too.
+ * @param d prefix, such as `d.`
+ */
 export const deliveryStatus = (d = '') =>
   `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
 
 /**
- * One row for each notification that has not ended. Claims, order, slots, holds, pauses and reconciliation read this table alone; it is as
- * large as the backlog. domain/notification-states.ts decides what an event changes. A foreign key to `notifications` would delay
- * the dropping of months; the retention asks this table which ids stay (ids_that_stay).
+ * One row for each notification that has not ended. Claims, order, slots, holds, pauses and
+ * reconciliation read this table alone. domain/notification-states.ts decides what an event changes. A
+ * foreign key to `notifications` would delay the dropping of months; the retention asks this table which
+ * ids stay.
  */
 export const deliveries = pgTable(
   'deliveries',
@@ -34,23 +39,26 @@ export const deliveries = pgTable(
     test: boolean('test').notNull(),
     /** Whether it was delivered before, and is sent again. */
     delivered: boolean('delivered').notNull().default(false),
-    /** 0: live; 1: bulk recovery, which waits behind every first attempt of its endpoint. */
+    /** 0: live; 1: bulk recovery, after every live first attempt of its endpoint. */
     priority: smallint('priority').notNull().default(0),
     state: text('state', { enum: DELIVERY_STATES }).notNull().default('queued'),
-    /** Part of the workflow's id. A resend, a release and a restart raise it. */
+    /** Part of the workflow's id, raised by a resend, a release and a restart. */
     generation: integer('generation').notNull().default(1),
     attempts: integer('attempts').notNull().default(0),
     /** Failed attempts of this generation that another one follows. */
     step: smallint('step').notNull().default(0),
     /** When it may be claimed; a claim moves this by the lease. */
     dueAt: moment('due_at').notNull().default(serviceNow),
-    /** When it was claimed for its first attempt. It has a slot of its endpoint until that attempt has ended; then this is null. */
+    /**
+     * When it was claimed for its first attempt. It has a slot until that attempt has ended, and then
+     * this is null.
+     */
     takenAt: moment('taken_at'),
     startedAt: moment('started_at'),
     /** Later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
     nextAttemptAt: moment('next_attempt_at'),
-    /** Since when an operator has it paused (`ops notifications pause`). */
+    /** Since when an operator has paused it (`ops notifications pause`). */
     pausedAt: moment('paused_at'),
     pausedBy: text('paused_by'),
     heldAt: moment('held_at'),
@@ -60,19 +68,19 @@ export const deliveries = pgTable(
     reservedMonth: day('reserved_month'),
   },
   (t) => [
-    // The claim: queue by queue, in the order of the due times.
+    // The claim reads it queue by queue, in the order of the due times.
     index('deliveries_queue')
       .on(t.partnerId, t.environment, t.priority, t.dueAt)
       .where(sql`${t.state} = 'queued'`),
-    // The claim: slots in use, and tests under way, of an endpoint.
+    // The claim counts slots in use and tests under way.
     index('deliveries_slots')
       .on(t.partnerId, t.environment)
       .where(sql`${t.takenAt} is not null or ${t.test} and ${t.state} = 'started'`),
-    // The claim: earlier events of the application.
+    // The claim looks for earlier events of the application.
     index('deliveries_application')
       .on(t.applicationId, t.sequence)
       .where(sql`${t.applicationId} is not null`),
-    // Partners' pages by status, and what is held in the order of its release.
+    // Partners' pages by status, and held ones in the order of their release.
     index('deliveries_page').on(
       t.partnerId,
       t.environment,
@@ -94,7 +102,7 @@ export const deliveries = pgTable(
   ],
 );
 
-/** Spans in which no attempt to a partner begins (`ops partners pause-deliveries`). The rows stay: a report names them later. */
+/** Spans in which no attempt to a partner begins (`ops partners pause-deliveries`), kept for reports. */
 export const deliveryPauses = pgTable(
   'delivery_pauses',
   {
@@ -108,7 +116,7 @@ export const deliveryPauses = pgTable(
   },
   (t) => [
     primaryKey({ columns: [t.partnerId, t.environment, t.pausedAt] }),
-    // The claim and every attempt ask for the one that lasts.
+    // The claim and every attempt ask for the present one.
     uniqueIndex('delivery_pauses_now')
       .on(t.partnerId, t.environment)
       .where(sql`${t.resumedAt} is null`),
@@ -118,8 +126,8 @@ export const deliveryPauses = pgTable(
 );
 
 /**
- * Spans in which a delivery was held, or paused by itself, once they are over: its row no longer has them. A trigger of `deliveries`
- * writes them (keep_interval), whoever ends the span; they go with the attempts of their month.
+ * Past spans in which a delivery was held or paused. A trigger of `deliveries` writes them
+ * (keep_interval). They are removed with the attempts of their month.
  */
 export const deliveryIntervals = pgTable(
   'delivery_intervals',
@@ -137,7 +145,10 @@ export const deliveryIntervals = pgTable(
   ],
 );
 
-/** Bulk recoveries, written in the transaction of every resend: an interrupted one continues, and sends no event twice. */
+/**
+ * Bulk recoveries, written in the transaction of every resend, so that an interrupted one sends no event
+ * twice.
+ */
 export const recoveries = pgTable(
   'recoveries',
   {
@@ -145,18 +156,16 @@ export const recoveries = pgTable(
     partnerId: text('partner_id').notNull(),
     /** One environment only; null: both. */
     environment: text('environment', { enum: ['sandbox', 'live'] }),
-    /** The API key under which its partner asked for it; null: an operator began it. */
+    /** The API key of its partner's call; null: an operator began it. */
     keyId: text('key_id'),
     /** Notifications created from `since` (inclusive) to `until` (exclusive). */
     since: moment('since').notNull(),
     until: moment('until').notNull(),
-    state: text('state', { enum: ['running', 'interrupted', 'done'] })
-      .notNull()
-      .default('running'),
+    state: choice('state', ['running', 'interrupted', 'done']).default('running'),
     perSecond: integer('per_second').notNull(),
     found: integer('found').notNull(),
     sent: integer('sent').notNull().default(0),
-    /** Skipped, because they had ended otherwise or were under way by then. */
+    /** Skipped ones had ended otherwise or were under way by then. */
     skipped: integer('skipped').notNull().default(0),
     /** The last notification that was handled, in the order of work. Empty before the first. */
     lastApplication: text('last_application').notNull().default(''),
@@ -171,7 +180,7 @@ export const recoveries = pgTable(
   (t) => [
     // `ops notifications recoveries --partner`.
     index('recoveries_partner').on(t.partnerId, t.recoveryId),
-    // A partner has one of its own at a time in each environment; workers look for them here.
+    // A partner has one of its own at a time in each environment. Workers find them here.
     uniqueIndex('recoveries_under_way')
       .on(t.partnerId, t.environment)
       .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),

@@ -7,14 +7,14 @@ import { bytea, day, moment, serviceNow } from './columns';
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).join(', ');
 
 /**
- * The status that partners see of a notification that has ended (domain/notification-states.ts): once delivered it stays delivered, even
- * when a later resend fails. An index has it: a query that is to use the index contains the same text. @param n prefix of the columns,
- * such as `n.`; none in the index, as partitions get it by the names of their columns.
+ * The status that partners see of an ended notification (domain/notification-states.ts). Once delivered
+ * it stays so, even when a resend fails. Queries that are to use its index contain the same text.
+ * @param n prefix of the columns, such as `n.`; none in the index
  */
 export const endedStatus = (n = '') =>
   `case when ${n}delivered_at is not null then 'delivered' else ${n}end_state end`;
 
-/** A test belongs to a partner; every other event agrees with its application as it is now. */
+/** A test belongs to a partner. Every other event agrees with its application as it is now. */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
   and environment in ('sandbox', 'live') and octet_length(body) <= 20000
   and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$'
@@ -24,7 +24,10 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
         and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
         and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
-/** Notifications with their ends; one under way has none, but a row in `deliveries`. Partitioned by month through the id. */
+/**
+ * Notifications with their ends. One under way has a row in `deliveries` instead. Partitioned by month
+ * through the id.
+ */
 export const notifications = pgTable(
   'notifications',
   {
@@ -33,19 +36,19 @@ export const notifications = pgTable(
     eventType: text('event_type').notNull(),
     partnerId: text('partner_id').notNull(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
-    /** Its credit application, and its position among the events of that; null for a test. */
+    /** Its application and its position among the events of that; null for a test. */
     applicationId: text('application_id'),
     sequence: integer('sequence'),
     merchantReference: text('merchant_reference'),
     /** The body that is sent and signed, byte for byte. */
     body: text('body').notNull(),
     createdAt: moment('created_at').notNull().default(serviceNow),
-    /** At its last end. While it is under way its row in `deliveries` has both. */
+    /** As of its last end. While it is under way, its row in `deliveries` has both. */
     generation: integer('generation').notNull().default(1),
     attempts: integer('attempts').notNull().default(0),
     /** The first 2xx, which is counted. Never changed. */
     deliveredAt: moment('delivered_at'),
-    /** First day of the UTC month that counted it as failed; a later delivery takes that back. */
+    /** First day of the UTC month that counted it as failed, which a later delivery takes back. */
     failedMonth: day('failed_month'),
     endState: text('end_state', { enum: END_STATES }),
     endReason: text('end_reason'),
@@ -57,8 +60,8 @@ export const notifications = pgTable(
     traceParent: text('trace_parent'),
   },
   (t) => [
-    // `GET /v1/notifications`: pages of a partner and environment, newest first, and the same by each of its filters
-    // (db/notifications/partner.ts). `ops notifications list --partner` goes by the first.
+    // Pages of a partner and environment (`GET /v1/notifications`), newest first, also by each filter.
+    // `ops notifications list --partner` uses the first.
     index('notifications_page').on(t.environment, t.partnerId, t.notificationId),
     index('notifications_page_event_type').on(t.environment, t.partnerId, t.eventType, t.notificationId),
     index('notifications_page_event').on(t.environment, t.partnerId, t.eventId, t.notificationId),
@@ -68,14 +71,14 @@ export const notifications = pgTable(
     index('notifications_page_reference')
       .on(t.environment, t.partnerId, t.merchantReference, t.notificationId)
       .where(sql`${t.merchantReference} is not null`),
-    // The same by the statuses of ended ones; and recoveries.
+    // The same by the status of ended ones, and recoveries.
     index('notifications_page_ended')
       .on(t.environment, t.partnerId, sql`(${sql.raw(endedStatus())})`, t.notificationId)
       .where(sql`${t.endState} is not null`),
     index('notifications_recovery')
       .on(t.recoveryId)
       .where(sql`${t.recoveryId} is not null`),
-    // Unqualified: it is added to partitions that are there already, by name.
+    // Unqualified, because it is added to existing partitions by name.
     check('notifications_end', sql`end_state in (${sql.raw(quoted(END_STATES))})`),
     check('notifications_ended', sql`(end_state is null) = (ended_at is null)`),
     check('notifications_delivered', sql`end_state <> 'delivered' or delivered_at is not null`),
@@ -84,13 +87,13 @@ export const notifications = pgTable(
       sql`(coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)`,
     ),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
-    // Bounds what the login of a process may insert, because workers sign it. It costs an insert one look-up by key.
+    // Limits what the login of a process may insert, because workers sign it.
     pgPolicy('notifications_all', { using: sql`true` }),
     pgPolicy('notifications_insert', { as: 'restrictive', for: 'insert', withCheck: sql.raw(MAY_INSERT) }),
   ],
 );
 
-/** Attempts to deliver: written before the send, finished after it. Partitioned with their notifications. */
+/** Attempts to deliver, written before the send and finished after it. Partitioned like notifications. */
 export const deliveryAttempts = pgTable(
   'delivery_attempts',
   {
@@ -114,7 +117,10 @@ export const deliveryAttempts = pgTable(
   (t) => [primaryKey({ columns: [t.notificationId, t.attemptNumber] })],
 );
 
-/** Counts per partner, environment, UTC month of the attempt and event type. Each notification counts once. */
+/**
+ * Counts per partner, environment, UTC month of the attempt and event type. Each notification counts
+ * once.
+ */
 export const monthlyCounts = pgTable(
   'monthly_counts',
   {
@@ -136,7 +142,7 @@ export const monthlyCounts = pgTable(
   ],
 );
 
-/** One row, which the first migration draws: the secret that authenticates the cursors of pages in every API process. */
+/** One row, made by the first migration: the secret that authenticates the cursors of pages. */
 export const cursorSecrets = pgTable(
   'cursor_secrets',
   {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { check, index, pgTable, text } from 'drizzle-orm/pg-core';
-import { keyColumns, moment, serviceNow } from './columns';
+import { choice, keyColumns, moment, serviceNow } from './columns';
 
 export const partners = pgTable(
   'partners',
@@ -8,13 +8,9 @@ export const partners = pgTable(
     partnerId: text('partner_id').primaryKey(),
     name: text('name').notNull(),
     /** An inactive partner's keys answer 401. */
-    state: text('state', { enum: ['active', 'inactive'] })
-      .notNull()
-      .default('active'),
+    state: choice('state', ['active', 'inactive']).default('active'),
     /** Whether it may begin recoveries itself (`POST /v1/notifications/recover`). */
-    recovery: text('recovery', { enum: ['enabled', 'disabled'] })
-      .notNull()
-      .default('enabled'),
+    recovery: choice('recovery', ['enabled', 'disabled']).default('enabled'),
     createdAt: moment('created_at').notNull().default(serviceNow),
   },
   (t) => [
@@ -31,7 +27,7 @@ export const ofPartner = () =>
 
 export const lenders = pgTable('lenders', {
   lender: text('lender').primaryKey(),
-  /** The name that shoppers are shown. Each product version stores the name of its time. */
+  /** The name that shoppers see. Each product version stores the name of its time. */
   name: text('name').notNull(),
   referenceFormat: text('reference_format').notNull(),
   createdAt: moment('created_at').notNull().default(serviceNow),
@@ -63,20 +59,23 @@ export const serviceKeys = pgTable(
   {
     keyId: text('key_id').primaryKey(),
     name: text('name').notNull(),
-    /** The lender whose applications it may open, move on and read. */
+    /** The lender whose applications it may open, change and read. */
     lender: ofLender(),
     // Applications and quotes of the other environment do not exist for it.
     ...keyColumns(),
   },
   (t) => [
     check('service_keys_state', sql`${t.state} in ('active', 'inactive', 'revoked')`),
-    // Test merchants work for every partner: their lenders have no integration.
+    // Test merchants work for every partner, and their lenders have no integration.
     check('service_keys_no_test_lender', sql`${t.lender} not in ('test_lender_a', 'test_lender_b')`),
     check('service_keys_environment', sql`${t.environment} in ('sandbox', 'live')`),
   ],
 );
 
-/** When a key of either kind was last accepted, to the hour. Not in the rows of the keys: a change of those is announced to every process. */
+/**
+ * When a key of either kind was last accepted, to the hour. It is not in the rows of keys, as changes of
+ * those are announced.
+ */
 export const keyUses = pgTable('key_uses', {
   keyId: text('key_id').primaryKey(),
   usedAt: moment('used_at').notNull(),

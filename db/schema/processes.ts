@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { check, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
-/** The API and worker processes of the last day: each writes every ten seconds that it runs (db/processes.ts). */
+/** The API and worker processes of the last day. Each writes every ten seconds that it runs. */
 export const processes = pgTable(
   'processes',
   {
@@ -21,7 +21,7 @@ export const processes = pgTable(
   (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],
 );
 
-/** Spans of our own in which nothing was sent: no worker ran or reached Postgres (`workers`), or none reached Temporal. Kept for reports. */
+/** Outages: no worker ran or reached Postgres (`workers`), or none reached Temporal. Kept for reports. */
 export const outages = pgTable(
   'outages',
   {

@@ -1,6 +1,6 @@
 import { check, index, integer, pgTable, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { sql } from 'drizzle-orm';
-import { bytea, moment, serviceNow } from './columns';
+import { bytea, choice, moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
 export const webhookEndpoints = pgTable(
@@ -10,12 +10,10 @@ export const webhookEndpoints = pgTable(
     partnerId: ofPartner(),
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     url: text('url').notNull(),
-    /** `disabled`: nothing is sent until it is enabled; `removed`: another took its place, or none. */
-    state: text('state', { enum: ['active', 'disabled', 'removed'] })
-      .notNull()
-      .default('active'),
+    /** `disabled`: nothing is sent until it is enabled; `removed`: it was replaced or withdrawn. */
+    state: choice('state', ['active', 'disabled', 'removed']).default('active'),
     disabledReason: text('disabled_reason', { enum: ['operator', 'gone', 'failing'] }),
-    /** The last 2xx, or one at most a minute before it: not every delivery writes to this row. */
+    /** The last 2xx, or one at most a minute before it, as not every delivery writes to this row. */
     lastSuccessAt: moment('last_success_at'),
     /** The first failure since the last 2xx, or since it was enabled; null without one. */
     failingSince: moment('failing_since'),
@@ -25,9 +23,9 @@ export const webhookEndpoints = pgTable(
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
-  // No index has a health column, so that their updates stay on the page (HOT).
+  // No index has a health column, so that updates of those stay on the page (HOT).
   (t) => [
-    // The one endpoint of a key's environment: every send and every test notification.
+    // The one endpoint of an environment, for every send and every test.
     uniqueIndex('webhook_endpoints_current')
       .on(t.partnerId, t.environment)
       .where(sql`${t.state} <> 'removed'`),
@@ -36,7 +34,7 @@ export const webhookEndpoints = pgTable(
   ],
 );
 
-/** Signing secrets, encrypted (db/endpoints/key-ring.ts). The newest has no end; older ones sign until their overlap ends. */
+/** Signing secrets, sealed (key-ring.ts). The newest has no end; older ones sign until their overlap ends. */
 export const webhookSecrets = pgTable(
   'webhook_secrets',
   {
@@ -53,7 +51,7 @@ export const webhookSecrets = pgTable(
   (t) => [index('webhook_secrets_endpoint').on(t.endpointId)],
 );
 
-/** Ed25519 key pairs, one partner's and environment's each: with a shared one, a partner could send its events to another. */
+/** Ed25519 key pairs of a tenant: with a shared one, a partner could send its events to another. */
 export const webhookKeyPairs = pgTable(
   'webhook_key_pairs',
   {

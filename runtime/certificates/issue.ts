@@ -19,7 +19,7 @@ interface Validity {
   readonly notAfter: Date;
 }
 
-/** Makes a certificate authority, with both key identifiers: strict verifiers (Python 3.13's default) require them. */
+/** Makes a certificate authority with both key identifiers, which strict verifiers require. */
 export async function createAuthority(commonName: string, validity: Validity): Promise<IssuedCertificate> {
   const keys = await webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
@@ -107,7 +107,7 @@ export interface WantedCertificate {
   readonly mode?: number;
 }
 
-/** The authority in these files. It is made when it is missing, half-written or about to expire. */
+/** The authority in these files, made when it is missing, incomplete or about to expire. */
 export async function keepAuthority(files: CertificateFiles, commonName: string, now: Date) {
   const old = await readCertificate(files);
   if (daysLeft(old, now) > RENEW_AUTHORITY_DAYS) return old;
@@ -131,7 +131,7 @@ export async function keepCertificate(
   await writeAtomically(files.certFile, made.cert, wanted.mode);
 }
 
-/** Replaces a file whole. Only its owner can read it unless `mode` says otherwise. */
+/** Replaces a whole file. Only its owner can read it unless `mode` says otherwise. */
 export async function writeAtomically(file: string, content: string, mode = 0o600): Promise<void> {
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode });
@@ -145,7 +145,7 @@ export async function readCertificate({ certFile, keyFile }: CertificateFiles): 
   return { cert, key };
 }
 
-/** Days until the certificate expires. Minus infinity: it is missing, half-written, or its key is another certificate's. */
+/** Days until the certificate expires; minus infinity when it is missing, incomplete or not the key's. */
 export function daysLeft({ cert, key }: IssuedCertificate, now: Date): number {
   try {
     const parsed = new X509Certificate(cert);

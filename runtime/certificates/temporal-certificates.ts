@@ -11,10 +11,10 @@ import {
   type WantedCertificate,
 } from './issue';
 
-/** Each release runs the job. A certificate is renewed a year before its end, so that its process is restarted in time. */
+/** Each release runs the job. A certificate is renewed a year before its end, to be used in time. */
 const LIFE = { days: 730, renewDays: 365 } as const;
 
-/** The server's certificate is a client's too: its services call one another. Temporal's web page, as the group, reads the console's. */
+/** The server is a client too, as its services call one another. The group of the console reads its files. */
 const SETS: Readonly<Record<string, WantedCertificate>> = {
   server: { ...LIFE, names: [{ type: 'dns', value: 'temporal' }], uses: ['serverAuth', 'clientAuth'] },
   client: { ...LIFE, names: [{ type: 'dns', value: 'temporal-client' }], uses: ['clientAuth'] },
@@ -27,9 +27,10 @@ const SETS: Readonly<Record<string, WantedCertificate>> = {
 };
 
 /**
- * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and `console` below `root`. Each of the
- * last three gets `cert.pem`, `key.pem` and, as `ca.pem`, the authority that it trusts. A certificate stays until it is due. Those that our
- * authority did not issue (`brought`) are never changed. @throws when others' certificates are in some of the folders only, are incomplete or have expired.
+ * Makes the certificates for mutual TLS with Temporal, in the folders `authority`, `server`, `client` and
+ * `console` below `root`. Each of the last three gets `cert.pem`, `key.pem` and its authority as
+ * `ca.pem`. A certificate stays until it is due. Those of another authority (`brought`) never change.
+ * @throws when others' certificates are in some folders only, are incomplete or have expired
  */
 export async function keepTemporalCertificates(root: string, now: Date) {
   const authorityFiles = filesIn(join(root, 'authority'));
@@ -45,7 +46,7 @@ export async function keepTemporalCertificates(root: string, now: Date) {
   if (!brought) {
     const authority = await keepAuthority(authorityFiles, 'Partner Finance Quote Service, Temporal', now);
     for (const [folder, wanted] of Object.entries(SETS)) {
-      // Written first: a certificate without its authority would look like another authority's.
+      // This is written first, as a certificate without its authority looks like another authority's.
       await writeAtomically(join(root, folder, 'ca.pem'), authority.cert, 0o644);
       await keepCertificate(filesIn(join(root, folder)), authority, wanted, now);
     }
@@ -61,7 +62,7 @@ const filesIn = (folder: string): CertificateFiles => ({
   keyFile: join(folder, 'key.pem'),
 });
 
-/** @throws when the folder does not contain a valid certificate with its key, and an authority. */
+/** @throws when the folder lacks a valid certificate, its key or an authority */
 async function checkFolder(folder: string, now: Date): Promise<number> {
   const left = daysLeft(await readCertificate(filesIn(folder)), now);
   const authority = await readFile(join(folder, 'ca.pem'), 'utf8').catch(() => '');

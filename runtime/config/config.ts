@@ -4,12 +4,15 @@ import type { SenderOptions } from '../../outbound/sender';
 
 export type { Config };
 
-/** The environment does not fit; the message names every setting at fault. */
+/** Settings that cannot be used. The message names each of them. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads the settings. An empty value counts as not set. @throws ConfigError naming every setting at fault and what it may be. */
+/**
+ * Reads the settings. An empty value counts as not set.
+ * @throws ConfigError naming every setting at fault and what it may be
+ */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = settings.safeParse(given);
@@ -46,7 +49,10 @@ function retentionFault(config: Config): string | null {
   return 'RETENTION_NOTIFICATIONS_DAYS must not be less than RETENTION_ATTEMPTS_DAYS or RETENTION_PAYLOADS_DAYS.';
 }
 
-/** Where webhooks may go: public addresses at 443; in development the named receivers too. @throws ConfigError for those in production. */
+/**
+ * Where webhooks may go: public addresses at port 443; in development also the named receivers.
+ * @throws ConfigError for named receivers in production
+ */
 export function targetRules(
   config: Pick<Config, 'ENVIRONMENT' | 'WEBHOOK_LOCAL_TARGETS'>,
 ): Required<Pick<SenderOptions, 'allowedCidrs' | 'allowedPorts' | 'hosts'>> {
@@ -60,16 +66,19 @@ export function targetRules(
   };
 }
 
-/** Accounts of a machine, an image or a team, which name no person; in lower case. */
+/** Accounts of a machine, an image or a team, which name no person. */
 const SHARED = new Set(
   `admin administrator app apps azureuser bin centos ci daemon debian deploy deployer dev developer docker ec2-user fedora git guest jenkins
   nobody node opc operator operators ops pi postgres quotes root runner service services support sys system sysadmin ubuntu user
   vagrant www-data`.split(/\s+/),
 );
-/** A process whose user has no login name has its number. */
+/** The number of a user without a login name. */
 const NUMBER = /^(?:uid )?\d+$/;
 
-/** Whom the change log names: OPS_ACTOR, else the login. @throws ConfigError for a shared account in production, but the embedded stack. */
+/**
+ * Whom the change log names: OPS_ACTOR, else the login.
+ * @throws ConfigError for a shared account in production, but for the embedded stack
+ */
 export function opsActor(
   config: Pick<Config, 'OPS_ACTOR' | 'ENVIRONMENT' | 'DATABASE_URL'>,
   loginName: string,

@@ -71,7 +71,7 @@ const apiSettings = {
     .describe('Least level that is logged, by workers too.'),
 } as const;
 
-/** An address with several servers is not a valid URL: the URL of the first one is checked. */
+/** An address with several servers is not a valid URL, so the URL of the first one is checked. */
 const postgresUrl = z.string().superRefine((text, context) => {
   try {
     const { url } = readServers(text);
@@ -166,7 +166,7 @@ const deliverySettings = {
 const flag = z.enum(['true', 'false', '1', '0']);
 const text = z.string();
 
-/** Where Temporal is and how to connect, by the names that all Temporal tools share (`@temporalio/envconfig` reads them). */
+/** Where Temporal is and how to connect, by the names that `@temporalio/envconfig` reads. */
 export const temporalSettings = {
   TEMPORAL_ADDRESS: text
     .regex(/^[^\s/]+:\d+$/, 'must be host:port')
@@ -283,7 +283,7 @@ export const settings = z.object({
 
 export type Config = Readonly<z.infer<typeof settings>>;
 
-/** Settings that may contain a password: the boot log says only whether they are set. */
+/** Settings that may contain a password. The boot log says only whether they are set. */
 export const SECRET = new Set([
   'DATABASE_URL',
   'DATABASE_LISTEN_URL',

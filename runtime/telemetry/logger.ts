@@ -10,7 +10,7 @@ const REDACTED = [
   'request.headers',
 ];
 
-/** Bytes that are collected before a write, about three hundred requests, and the largest write. */
+/** Bytes collected before a write, about three hundred requests, and the largest write. */
 const WRITE_BYTES = 64_000;
 const MOST_WRITE_BYTES = 64 * 1024;
 /** Longest that a line waits for others, in milliseconds. */
@@ -19,7 +19,7 @@ const FLUSH_MS = 100;
 let stampedMs = 0;
 let stamp = '';
 
-/** The time of a line, `,"time":"2026-11-21T15:04:05.678Z"`; lines of one millisecond share its text. */
+/** The time of a line, `,"time":"2026-11-21T15:04:05.678Z"`, made once a millisecond. */
 function timestamp(): string {
   const now = Date.now();
   if (now !== stampedMs) {
@@ -29,7 +29,10 @@ function timestamp(): string {
   return stamp;
 }
 
-/** JSON lines on standard output, written in the background: a stalled reader stalls no request. Of an `err` only the facts are written. */
+/**
+ * JSON lines on standard output, written in the background so that a stalled reader stalls no request. Of
+ * an `err` only the facts are written.
+ */
 export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -43,7 +46,7 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
   );
 }
 
-/** Longest wait for a blocked reader after a fatal line and at the end of the process, in milliseconds. */
+/** Longest wait for a blocked reader after a fatal line and at the end, in milliseconds. */
 const LAST_WORDS_MS = 1_000;
 
 function standardOutput(): DestinationStream {
@@ -58,7 +61,7 @@ function standardOutput(): DestinationStream {
     contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < patientUntilMs,
   });
-  // pino joins and measures waiting text at every line; of bytes it only counts the length.
+  // pino joins and measures waiting text at every line, but only counts the length of bytes.
   const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
@@ -67,7 +70,7 @@ function standardOutput(): DestinationStream {
     try {
       flushSync();
     } catch {
-      // Lines that the reader did not take in time are lost, as are those that do not fit into the backlog.
+      // Lines that the reader did not take in time are lost.
     } finally {
       patientUntilMs = Number.POSITIVE_INFINITY;
     }
@@ -75,7 +78,10 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/** Repeated warnings: the first at once, then one a minute with the number left out. Messages that differ only in figures are one. */
+/**
+ * Logs a repeated warning at once, then once a minute with the number left out. Messages that differ only
+ * in figures are the same.
+ */
 export function repeatedWarnings(logger: Pick<Logger, 'warn'>, everyMs = 60_000) {
   const silent = new Map<string, { leftOut: number; last: readonly [details: object, message: string] }>();
 

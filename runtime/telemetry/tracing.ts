@@ -32,7 +32,7 @@ export type RequestSpan = ReturnType<Tracing['begin']>;
 /** Longest wait for the collector at a stop, in milliseconds. */
 const LAST_EXPORT_MS = 3_000;
 
-/** A process' traces for a collector (null: none), without keys, signatures, bodies and addresses. */
+/** A process' traces for a collector, without keys, signatures, bodies and addresses; null: none. */
 export function openTracing(
   {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
@@ -47,7 +47,7 @@ export function openTracing(
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': service }),
-    // By the trace's id alone, so that processes agree; the id is ours.
+    // Decides by the trace's id, which is ours, so that all processes agree.
     sampler: new TraceIdRatioBasedSampler(share),
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1_000 })],
   });
@@ -57,7 +57,7 @@ export function openTracing(
     span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span);
 
   return {
-    /** @param request.traceParent the caller's header, as it came: the span is linked to the caller's, and not part of its trace. */
+    /** @param request.traceParent the caller's header, to which the span is only linked */
     begin(request: {
       readonly method: string;
       readonly requestId: string;
@@ -70,7 +70,8 @@ export function openTracing(
         {
           kind: SpanKind.SERVER,
           attributes: { 'http.request.method': method, 'pfqs.request_id': requestId },
-          // A caller that chose our trace's id would decide whether it is kept, and could add to another caller's trace.
+          // A caller that chose our trace's id could decide whether it is kept, and add to others'
+          // traces.
           links: callers === null ? [] : [{ context: callers }],
         },
         ROOT_CONTEXT,
@@ -94,7 +95,7 @@ export function openTracing(
       try {
         return await active.run(span, task);
       } catch (error) {
-        // Without its message: a database's may contain parameters.
+        // Without its message, which may contain parameters.
         span.setStatus({ code: SpanStatusCode.ERROR });
         throw error;
       } finally {
@@ -126,7 +127,7 @@ export function openTracing(
 
 const FORM = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}$/;
 
-/** Reads a W3C `traceparent`; null for any other text. We decide whether a trace is kept, so its flag is ignored. */
+/** Reads a W3C `traceparent`; null for any other text. Its flag is ignored, as we decide what is kept. */
 function parseTraceParent(text: string | null | undefined): SpanContext | null {
   const [, traceId, spanId] = FORM.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return null;
@@ -137,7 +138,7 @@ function formatTraceParent({ traceId, spanId, traceFlags }: SpanContext): string
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-/** A parent for notifications that a process without traces stored: the same for every step. */
+/** A parent, the same for every step, for notifications stored without a trace. */
 function derivedParent(notificationId: string): SpanContext {
   const digest = createHash('sha256').update(notificationId).digest('hex');
   const [traceId, spanId] = [digest.slice(0, 32), digest.slice(32, 48)];

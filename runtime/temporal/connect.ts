@@ -6,10 +6,13 @@ export function grpcStatus(error: unknown): number | undefined {
 }
 
 const DEADLINE_EXCEEDED = 4;
-/** The deadline, permission denied, unavailable, unauthenticated. */
+/** Deadline, permission denied, unavailable, unauthenticated. */
 const UNREACHABLE = new Set([DEADLINE_EXCEEDED, 7, 14, 16]);
 
-/** Calls Temporal over a connection of its own, which is closed afterwards. @throws what `work` throws. */
+/**
+ * Calls Temporal over a connection of its own, and closes that.
+ * @throws what `work` throws
+ */
 export async function withConnection<T>(
   { connection: options }: TemporalTarget,
   connectTimeoutMs: number,

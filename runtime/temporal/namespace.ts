@@ -7,7 +7,7 @@ import { grpcStatus, withConnection } from './connect';
 import { externalTemporal } from './temporal-target';
 
 const CALL_TIMEOUT_MS = 5_000;
-/** Every host of Temporal knows a new namespace, or a new search attribute, once it has read its caches again: a minute at most. */
+/** Hosts of Temporal know a new namespace or search attribute after a minute at most. */
 const NAMESPACE_TIMEOUT_MS = 60_000;
 const ATTRIBUTES_TIMEOUT_MS = 90_000;
 /** In gRPC's numbering. */
@@ -19,9 +19,10 @@ const KEYWORD = 2;
 const DAY_MS = 86_400_000;
 
 /**
- * Registers the namespace, where it is missing, with our search attributes, and waits until both can be used. What exists stays as it is; any
- * number of processes may do this at once. @param keepDays How long ended workflows are kept, 1 or more; for a namespace that is new. @throws
- * when Temporal cannot be reached or does not let us.
+ * Registers a missing namespace with our search attributes, and waits until both can be used. What exists
+ * stays as it is. Any number of processes may do this at once.
+ * @param keepDays days that a new namespace keeps ended workflows, 1 or more
+ * @throws when Temporal cannot be reached or refuses
  */
 export async function ensureNamespace(
   connection: ConnectionLike,
@@ -53,7 +54,7 @@ async function exists(connection: ConnectionLike, namespace: string): Promise<bo
   }
 }
 
-/** The search attributes that the namespace lacks, by queries: Temporal Cloud refuses the operator API. @throws when it cannot be asked. */
+/** The search attributes that the namespace lacks, by queries, as Temporal Cloud refuses the operator API. */
 export async function missingSearchAttributes(connection: ConnectionLike, namespace: string) {
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
@@ -69,7 +70,10 @@ export async function missingSearchAttributes(connection: ConnectionLike, namesp
   return missing;
 }
 
-/** Registers the missing ones and waits until they work; any number may do so at once. @throws naming them when this is refused. */
+/**
+ * Registers the missing ones and waits until they work; any number may do so at once.
+ * @throws naming them when this is refused
+ */
 export async function ensureSearchAttributes(connection: ConnectionLike, namespace: string): Promise<void> {
   const deadline = Date.now() + ATTRIBUTES_TIMEOUT_MS;
   let missing = await missingSearchAttributes(connection, namespace);
@@ -81,7 +85,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
         connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
       );
     } catch (error) {
-      // Another process may be registering them too: what counts is whether they appear.
+      // Another process may be registering them too, so this only waits for them to appear.
       refusal = (error as Error).message;
     }
     missing = await missingSearchAttributes(connection, namespace);
@@ -98,7 +102,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
 const ask = <T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> =>
   connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, call);
 
-/** The external Temporal, or undefined; `prepare` throws when it is away or lacks what it does not let us add. */
+/** The external Temporal, or undefined. `prepare` throws when it is away or lacks what we may not add. */
 export function prepareExternalTemporal(config: Config) {
   const target = externalTemporal(config);
   if (target === undefined) return undefined;

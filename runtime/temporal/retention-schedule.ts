@@ -4,17 +4,17 @@ import { withTimeout, startLoop, type Loop } from '../../timing/timing';
 const ROUND_MS = 15_000;
 const RETRY_MS = 60_000;
 
-/** A run that makes no progress is given up before the next one is due, which continues at its position. */
+/** A run that makes no progress ends before the next one, which continues at its position. */
 export const RETENTION_LIMIT = '23 hours';
 
 export const retentionScheduleId = (taskQueue: string) => `retention/${taskQueue}`;
 
-/** Creates the retention's schedule or brings it up to date; a paused one stays so. With `off` it is deleted. */
+/** Creates or updates the schedule of the retention. A paused one stays so. `off` deletes it. */
 async function ensureRetentionSchedule(client: Client, taskQueue: string, at: string): Promise<void> {
   const scheduleId = retentionScheduleId(taskQueue);
   const handle = client.schedule.getHandle(scheduleId);
   if (at === 'off') {
-    // Usually there is none, and some servers do not support schedules.
+    // Usually there is none, and some servers have no schedules.
     await handle.delete().catch(() => undefined);
     return;
   }
@@ -36,16 +36,19 @@ function scheduleOptions(taskQueue: string, at: string) {
       workflowType: 'applyRetention',
       workflowId: retentionScheduleId(taskQueue),
       taskQueue,
-      // The database says how many days are kept, and no argument.
+      // How many days are kept is in the database, and no argument.
       args: [],
       workflowExecutionTimeout: RETENTION_LIMIT,
     },
-    // Never two at once. After an outage the last missed run is made up for, unless it was more than 12 hours ago.
+    // Never two at once. After an outage of up to 12 hours the missed run is made up for.
     policies: { overlap: 'SKIP' as const, catchupWindow: '12 hours' as const },
   };
 }
 
-/** Creates or updates the schedule now, and again every minute until that succeeds. @param at `HH:MM`, UTC; `off`: no schedule. */
+/**
+ * Creates or updates the schedule, and tries again every minute until that succeeds.
+ * @param at `HH:MM`, UTC; `off`: no schedule
+ */
 export function keepRetentionSchedule(
   client: Client,
   taskQueue: string,

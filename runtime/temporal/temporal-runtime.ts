@@ -8,15 +8,15 @@ const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ER
 const METRICS_TIMEOUT_MS = 1_000;
 
 /**
- * Sets up the SDK's native part, once per process and before its first use: its log goes into ours, and it does not handle signals,
- * because the dispatcher has to stop before the Temporal workers.
- * @returns its metrics (`temporal_…`) in Prometheus' text format; a comment when they cannot be read.
+ * Sets up the SDK's native part, once per process and before its first use. Its log goes into ours, and
+ * it handles no signals, as the dispatcher has to stop before the Temporal workers.
+ * @returns its metrics (`temporal_…`) in Prometheus' text format; a comment when they cannot be read
  */
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const repeats = repeatedWarnings(logger);
   const write = ({ level, message, meta }: LogEntry) => {
     const [details, text] = [{ sdk: plain(meta) }, `temporal: ${message}`];
-    // A warning that names a workflow is about one delivery, and rare: Temporal waits longer after each failure.
+    // A warning that names a workflow is about one delivery, and rare.
     if (LEVELS[level] === 'warn' && meta?.['workflowId'] === undefined) repeats.warn(details, text);
     else logger[LEVELS[level]](details, text);
   };
@@ -49,7 +49,7 @@ export async function installTemporalRuntime(logger: Logger): Promise<() => Prom
   };
 }
 
-/** The native part needs a port: it does not report which one it got for 0. */
+/** The native part does not report which port it got for 0, so it is given one. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));

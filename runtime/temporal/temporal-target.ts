@@ -8,13 +8,16 @@ export interface TemporalTarget {
   readonly connection: NativeConnectionOptions & { readonly address: string };
 }
 
-/** For `@temporalio/client`: otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */
+/** Otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */
 export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
 
-/** Calls carry a kilobyte or two: to compress them costs both sides more than to send them. The SDK's default is gzip. */
+/** Compressing calls of a kilobyte costs more than sending them. The SDK's default is gzip. */
 const UNCOMPRESSED = { grpcCompression: { codec: 'none' } } as const;
 
-/** The Temporal of the settings; undefined: the embedded one. @throws ConfigError for a contradiction or a file that cannot be read. */
+/**
+ * The Temporal of the settings; undefined: the embedded one.
+ * @throws ConfigError for a contradiction or a file that cannot be read
+ */
 export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
   const { connectionOptions, namespace = 'default' } = load(config);
   const { address, apiKey, tls, metadata } = connectionOptions;
@@ -50,7 +53,7 @@ function load(config: TemporalSettings) {
   try {
     return loadClientConnectConfig({
       overrideEnvVars: Object.fromEntries(given),
-      // A file in a user's home directory does not decide where a service connects to.
+      // A file in a home directory must not decide where a service connects to.
       disableFile: true,
     });
   } catch (error) {
