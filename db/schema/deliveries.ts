@@ -49,10 +49,7 @@ export const deliveries = pgTable(
     step: smallint('step').notNull().default(0),
     /** When it may be claimed; a claim moves this by the lease. */
     dueAt: moment('due_at').notNull().default(serviceNow),
-    /**
-     * When it was claimed for its first attempt. It has a slot until that attempt has ended, and then
-     * this is null.
-     */
+    /** When it was claimed for its first attempt; null once that has ended, and its slot is free. */
     takenAt: moment('taken_at'),
     startedAt: moment('started_at'),
     /** Later events of the application wait for it. */
@@ -145,10 +142,7 @@ export const deliveryIntervals = pgTable(
   ],
 );
 
-/**
- * Bulk recoveries, written in the transaction of every resend, so that an interrupted one sends no event
- * twice.
- */
+/** Bulk recoveries, written with every resend, so that an interrupted one sends no event twice. */
 export const recoveries = pgTable(
   'recoveries',
   {

@@ -24,10 +24,7 @@ const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^e
         and a.sequence = notifications.sequence and 'credit_application.' || a.state = notifications.event_type
         and a.merchant_reference is not distinct from notifications.merchant_reference) end`;
 
-/**
- * Notifications with their ends. One under way has a row in `deliveries` instead. Partitioned by month
- * through the id.
- */
+/** Notifications with their ends; one under way has a row in `deliveries`. Partitioned by month. */
 export const notifications = pgTable(
   'notifications',
   {
@@ -117,10 +114,7 @@ export const deliveryAttempts = pgTable(
   (t) => [primaryKey({ columns: [t.notificationId, t.attemptNumber] })],
 );
 
-/**
- * Counts per partner, environment, UTC month of the attempt and event type. Each notification counts
- * once.
- */
+/** Counts per partner, environment, UTC month of the attempt and type; once for each notification. */
 export const monthlyCounts = pgTable(
   'monthly_counts',
   {

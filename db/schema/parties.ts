@@ -72,10 +72,7 @@ export const serviceKeys = pgTable(
   ],
 );
 
-/**
- * When a key of either kind was last accepted, to the hour. It is not in the rows of keys, as changes of
- * those are announced.
- */
+/** When a key was last accepted, to the hour; apart, because changes of keys are announced. */
 export const keyUses = pgTable('key_uses', {
   keyId: text('key_id').primaryKey(),
   usedAt: moment('used_at').notNull(),

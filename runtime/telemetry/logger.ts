@@ -78,10 +78,7 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/**
- * Logs a repeated warning at once, then once a minute with the number left out. Messages that differ only
- * in figures are the same.
- */
+/** Logs a repeated warning at once, then once a minute. Messages that differ only in figures are the same. */
 export function repeatedWarnings(logger: Pick<Logger, 'warn'>, everyMs = 60_000) {
   const silent = new Map<string, { leftOut: number; last: readonly [details: object, message: string] }>();
 

@@ -70,8 +70,7 @@ export function openTracing(
         {
           kind: SpanKind.SERVER,
           attributes: { 'http.request.method': method, 'pfqs.request_id': requestId },
-          // A caller that chose our trace's id could decide whether it is kept, and add to others'
-          // traces.
+          // A caller that chose our trace's id could add to others' traces.
           links: callers === null ? [] : [{ context: callers }],
         },
         ROOT_CONTEXT,

@@ -174,11 +174,10 @@ export async function testSender(options: TestSenderOptions = {}) {
   return { ...sender, questions: server.questions };
 }
 
-export const post = (url: string, more: { signal?: AbortSignal } = {}) => ({
+export const post = (url: string) => ({
   url,
   headers: { 'webhook-id': 'evt_1' },
   body: '{"amount":"£5"}',
-  ...more,
 });
 
 /** A partner's HTTPS server, and a sender that may send to it. */

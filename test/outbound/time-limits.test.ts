@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import {
-  answering,
   closeAll,
   closeLater,
   dripping,
@@ -13,7 +12,6 @@ import {
   startRawReceiver,
   startTcpServer,
   testSender,
-  rawServed,
 } from './partner';
 
 afterEach(closeAll);
@@ -94,39 +92,4 @@ test('a DNS that does not answer is given up at its limit', async () => {
   const { outcome, tookMs } = await sendTo(443, { dns: () => 'silence', timeouts: { ...SHORT, dnsMs: 250 } });
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'dns' });
   expectAbout(tookMs, 250);
-});
-
-test('a cancelled exchange throws the reason and leaves no connection behind', async () => {
-  const cancel = new AbortController();
-  const reason = new Error('worker stops');
-  const { receiver, sender } = await rawServed(() => cancel.abort(reason));
-  await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
-  await eventually(receiver.open, 0);
-  await expect(sender.send(post(receiver.url, { signal: cancel.signal }))).rejects.toBe(reason);
-  expect(receiver.connections()).toBe(1);
-});
-
-test('an exchange cancelled while it looks up or connects throws the reason', async () => {
-  const reason = new Error('worker stops');
-  const cancelSoon = () => {
-    const cancel = new AbortController();
-    setTimeout(() => cancel.abort(reason), 50);
-    return cancel.signal;
-  };
-  const { port } = await startTcpServer();
-  const connecting = await testSender({ ports: [port] });
-  const there = post(`https://${HOST}:${port}/`, { signal: cancelSoon() });
-  await expect(connecting.send(there)).rejects.toBe(reason);
-  const lookingUp = await testSender({ dns: () => 'silence' });
-  await expect(lookingUp.send(post(`https://${HOST}/`, { signal: cancelSoon() }))).rejects.toBe(reason);
-});
-
-test('cancelling after a 2xx does not undo it', async () => {
-  const cancel = new AbortController();
-  const begun = answering('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nx');
-  const { receiver, sender } = await rawServed(begun);
-  setTimeout(() => cancel.abort(new Error('worker stops')), 300);
-  const { outcome, answer } = await sender.send(post(receiver.url, { signal: cancel.signal }));
-  expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
-  expect(answer).toBe('x');
 });
