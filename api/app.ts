@@ -29,7 +29,6 @@ interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotifi
   readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
   readonly metrics: ApiMetrics;
-  /** Null: no traces are made. */
   readonly tracer: RequestTracer | null;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
   readonly tls: TlsFiles | null;

@@ -53,7 +53,6 @@ export function jsonBody(app: FastifyInstance): void {
   app.addHook('preParsing', ({ headers }, _reply, payload, done) => {
     const encoding = headers['content-encoding'];
     const message = 'Compressed bodies are not read: send the body without a Content-Encoding header.';
-    // The header has no meaning without a body.
     if (encoding === undefined || encoding.trim().toLowerCase() === 'identity' || !hasBody(headers))
       done(null, payload);
     else done(new ApiError('INVALID_REQUEST', message));
@@ -102,7 +101,6 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** The first top-level key that the text of a valid JSON object has twice. */
 function duplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   let depth = 0;

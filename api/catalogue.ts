@@ -34,7 +34,6 @@ interface CatalogueOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Opens the catalogue and the change feed that keeps its memory fresh. */
 export function openCatalogue(options: CatalogueOptions) {
   const { listenUrl, attempts, onError } = options;
   const keys = new KeyMemory(options);

@@ -16,7 +16,6 @@ export class ApiError extends Error {
 
   constructor(
     readonly code: ErrorCode | InternalErrorCode,
-    /** For the caller: no internals. */
     message: string,
     readonly details?: ErrorDetails & InternalErrorDetails,
     options?: ErrorOptions,

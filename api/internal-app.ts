@@ -28,7 +28,6 @@ interface ApplicationsDeps {
 interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
   readonly metrics: () => Promise<string>;
-  /** Resolves when the process can do its work; rejects with what is missing. */
   readonly checkReady: () => Promise<void>;
   /** Null in a process that takes no credit applications: a worker. */
   readonly applications: ApplicationsDeps | null;

@@ -98,7 +98,6 @@ function setRateLimitHeaders(reply: FastifyReply, state: RateLimitState): number
   return resetSeconds;
 }
 
-// Delay of the answer to a call above the keyless limit.
 const HOLD_MS = 1_000;
 
 export type KeylessLimit = ReturnType<typeof createKeylessLimit>;
@@ -172,7 +171,6 @@ export function limitConnections(server: Server, onClosed: () => void) {
     oldest[1].destroy();
   });
   return {
-    /** Call it when a connection has brought a valid key, after which it no longer counts. */
     proven(socket: Socket): void {
       // A request has the TLS socket, which has the same peer as the counted TCP socket below it.
       if (proven.has(socket)) return;

@@ -52,7 +52,6 @@ export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 
 const SHARED = {
   // A logger for each request would cost more than the line it usually writes.
   childLoggerFactory: (logger: FastifyBaseLogger) => logger,
-  // api/observe.ts writes one line in place of Fastify's two.
   logController: new LogController({ disableRequestLogging: true }),
   // A stopping process finishes what it has accepted, as the contract has no 503.
   return503OnClosing: false,

@@ -149,10 +149,8 @@ interface Line {
   readonly keyId: string | undefined;
 }
 
-/** Lines per second and kind of refusal, enough to see the cause. */
 const LINES_PER_SECOND = 10;
 
-/** `keyId` is that of a key that has used its limit. */
 type RefusalKind = Pick<Line, 'route' | 'status' | 'keyId'>;
 
 /**

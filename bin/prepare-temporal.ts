@@ -7,7 +7,6 @@ import { main } from './main';
 
 /** A workflow is looked at for some days after its end. Postgres keeps the delivery for years. */
 const KEEP_DAYS = 7;
-/** Longest wait for a server that is just starting. */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 const HELP = {

@@ -20,19 +20,20 @@ import { testLenders } from './webhook-event';
 const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
 
+const sent = (form: RegExp, fault: string) => z.string().regex(form, fault);
+
 export const listNotificationsQuerySchema = z
   .strictObject({
-    event_id: z
-      .string()
-      .regex(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/, 'event_id must be the id of an event, evt_ and 26 characters.')
+    event_id: sent(
+      /^evt_[0-9A-HJKMNP-TV-Z]{26}$/,
+      'event_id must be the id of an event, evt_ and 26 characters.',
+    )
       .optional()
       .meta({
         description: 'That brought this event: at most one.',
         examples: ['evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9'],
       }),
-    sequence: z
-      .string()
-      .regex(/^[1-9]\d{0,8}$/, 'sequence must be a whole number from 1 on.')
+    sequence: sent(/^[1-9]\d{0,8}$/, 'sequence must be a whole number from 1 on.')
       .transform(Number)
       .optional()
       .meta({
@@ -51,31 +52,25 @@ export const listNotificationsQuerySchema = z
       .enum(EVENT_TYPES, 'event_type must be the type of an event, such as credit_application.accepted.')
       .optional()
       .meta({ description: 'Of this type.' }),
-    credit_application_id: z
-      .string()
-      .regex(
-        new RegExp(`^${ID_PATTERNS.credit_application_id}$`),
-        'credit_application_id must be the id of an application, app_ and 26 characters.',
-      )
+    credit_application_id: sent(
+      new RegExp(`^${ID_PATTERNS.credit_application_id}$`),
+      'credit_application_id must be the id of an application, app_ and 26 characters.',
+    )
       .optional()
       .meta({ description: 'About this application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-    merchant_reference: z
-      .string()
-      .regex(
-        /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
-        'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
-      )
-      .transform((sent) => sent.trim())
+    merchant_reference: sent(
+      /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
+      'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
+    )
+      .transform((reference) => reference.trim())
       .optional()
       .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
     created_from: sentMoment('created_from', 'Created at this moment or later.').optional(),
     created_to: sentMoment('created_to', 'Created before this moment.').optional(),
-    limit: z
-      .string()
-      .regex(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
+    limit: sent(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
       .transform(Number)
       .optional()
-      .transform((sent) => sent ?? DEFAULT_IN_PAGE)
+      .transform((limit) => limit ?? DEFAULT_IN_PAGE)
       .meta({
         description: `Most notifications in the page; ${DEFAULT_IN_PAGE} when omitted.`,
         type: 'integer',
@@ -83,9 +78,7 @@ export const listNotificationsQuerySchema = z
         minimum: 1,
         maximum: MOST_IN_PAGE,
       }),
-    cursor: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{1,128}$/, 'cursor must be the next_cursor of a page.')
+    cursor: sent(/^[A-Za-z0-9_-]{1,128}$/, 'cursor must be the next_cursor of a page.')
       .optional()
       .meta({
         description:

@@ -6,7 +6,6 @@ import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
 import { oneRow, runPrepared, type Reader } from './postgres/connect';
 
-/** Shares of the monthly limit that metrics show, in per cent. */
 export const LIMIT_SHARES = [50, 80, 100] as const;
 
 /** Notifications under way and the counts of the month, of all partners. */
@@ -14,7 +13,6 @@ interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
   /** Milliseconds since the oldest pause of a delivery or partner began; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
-  /** Paused partners, each environment counted. */
   readonly queuesPaused: number;
   /**
    * Events of applications that have not been delivered a minute after they were created, whatever the
@@ -63,7 +61,6 @@ interface Backlog {
   readonly pending: number;
   /** Only of unpaused queues with a free slot, so that one slow endpoint does not hide a general fault. */
   readonly oldestMs: number;
-  /** Due notifications whose endpoint has no free slot. */
   readonly capped: number;
   readonly oldestCappedMs: number;
 }
@@ -99,12 +96,10 @@ interface HealthFigures {
   readonly held: number;
   /** Milliseconds since the oldest of them was held; 0 when there is none. */
   readonly oldestHeldMs: number;
-  /** Those that expire within seven days. */
   readonly expiring: number;
   readonly disabled: Readonly<Record<'operator' | 'gone' | 'failing', number>>;
   /** Those that the service itself disabled, at most the latest `GIVEN_UP_SHOWN`. */
   readonly givenUp: readonly { readonly endpoint: string; readonly reason: 'gone' | 'failing' }[];
-  /** Active endpoints that have failed for at least this many hours. */
   readonly failing: readonly { readonly hours: number; readonly count: number }[];
   /** Partners whose live endpoint has only failed for an hour while events of applications are retried. */
   readonly partnersFailing: number;
@@ -149,7 +144,6 @@ export async function healthFigures(reader: Reader): Promise<HealthFigures> {
   return { ...figures, failing: FAILING_HOURS.map((hours, at) => ({ hours, count: counts[at] ?? 0 })) };
 }
 
-/** Lender events that wait for the steps before them. */
 interface WaitingFigures {
   readonly waiting: number;
   /** Seconds since the oldest of them was received; 0 when none waits. */

@@ -22,7 +22,6 @@ export function generateKey(opens: KeyEnvironment | 'service'): string {
   return PREFIXES[opens] + random.join('');
 }
 
-/** SHA-256 of a whole key, which is stored and looked up. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key, 'utf8').digest();
 }
@@ -315,11 +314,9 @@ const NOTE_USES = `
   select id, to_timestamp($2::float8 / 1000) from unnest($1::text[]) id
   on conflict (key_id) do update set used_at = excluded.used_at where key_uses.used_at < excluded.used_at`;
 
-/** Writes that these keys were accepted in the hour that began then. */
 export const writeKeyUses = (sql: Reader, keyIds: readonly string[], hourMs: number) =>
   runPrepared(sql, NOTE_USES, [keyIds, hourMs]);
 
-/** When each of these keys was last accepted, to the hour. */
 export async function lastUses(db: Reader, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
   const text = `select ${columns('u', 'key_id, used_at')} from key_uses u where u.key_id = any($1::text[])`;
   const rows = await rowsOf<{ keyId: string; usedAt: Date }>(db, text, [keyIds]);

@@ -1,10 +1,8 @@
 import { columns, msText, rowsOf, runPrepared, type Reader } from './postgres/connect';
 
-/** How often each process writes that it runs, in milliseconds. */
 export const BEAT_EVERY_MS = 10_000;
 /** A process that has not written for this long, three beats and a margin, counts as lost. */
 export const LOST_AFTER_MS = 45_000;
-/** A process that was lost longer ago has been replaced. */
 const SHOWN_FOR_MS = 900_000;
 
 export interface Beat {
@@ -12,7 +10,6 @@ export interface Beat {
   readonly kind: 'api' | 'worker';
   readonly host: string;
   readonly build: string | null;
-  /** Whether a worker reaches Temporal. */
   readonly temporal: boolean;
 }
 
@@ -56,7 +53,6 @@ export const writeStop = (reader: Reader, processId: string) =>
 export interface RunningProcess extends Omit<Beat, 'processId' | 'temporal'> {
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** It has not written for 45 s, and was not stopped. */
   readonly lost: boolean;
   readonly withoutTemporal: boolean;
 }

@@ -72,7 +72,6 @@ export const statesAfter = (from: ApplicationState) => APPLICATION_STATES.filter
 const forwardFrom = (from: ApplicationState) =>
   statesAfter(from).filter((to) => position(to) > position(from));
 
-/** The states that can be reached from each state by forward steps. */
 const AHEAD = new Map<ApplicationState, ReadonlySet<ApplicationState>>();
 for (const from of APPLICATION_STATES.toReversed())
   AHEAD.set(from, new Set(forwardFrom(from).flatMap((to) => [to, ...(AHEAD.get(to) ?? [])])));
@@ -127,12 +126,8 @@ export function judgeEvent(
 
 /** In the order in which they happened, or of the states at the same moment. */
 export function byOccurrence(a: WaitingEvent, b: WaitingEvent): number {
-  const position = ({ status }: WaitingEvent) => APPLICATION_STATES.indexOf(status);
-  return (
-    a.occurredAt.getTime() - b.occurredAt.getTime() ||
-    position(a) - position(b) ||
-    a.eventNumber - b.eventNumber
-  );
+  const apart = a.occurredAt.getTime() - b.occurredAt.getTime();
+  return apart || position(a.status) - position(b.status) || a.eventNumber - b.eventNumber;
 }
 
 /**

@@ -41,7 +41,6 @@ interface QuotedOffers {
 }
 
 interface WantedOffer extends ApplicationTerms {
-  /** Products of other lenders do not exist for it. */
   readonly lender: string;
   readonly merchantReference: string | null;
 }

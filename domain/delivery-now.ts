@@ -19,11 +19,9 @@ export interface DeliveryFacts {
   /** When the attempt under way began; null without one. */
   readonly attemptBeganAt: Date | null;
   readonly pausedBy: string | null;
-  /** The pause of all deliveries to its partner. */
   readonly partnerPaused: { readonly since: Date; readonly by: string } | null;
   /** The earlier notification that it may not overtake yet. */
   readonly earlier: string | null;
-  /** All slots of its endpoint are taken. */
   readonly slotsFull: boolean;
   /** It is a test, and as many tests as allowed are under way. */
   readonly testsFull: boolean;

@@ -113,7 +113,6 @@ export const DELIVERY_LADDER_MS: readonly number[] = [
 /** The same for tests: a person is waiting, and a test must not occupy its unit of the quota for days. */
 export const TEST_LADDER_MS: readonly number[] = [0, 5 * SECOND_MS, 30 * SECOND_MS];
 
-/** Longest wait that a partner's Retry-After can cause. */
 export const MAX_RETRY_AFTER_MS = 10 * HOUR_MS;
 
 /** Jitter is at most a tenth of the step, but at least 1 s, or it spreads nothing, and at most 15 min. */

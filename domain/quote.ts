@@ -88,13 +88,6 @@ export interface SummaryRequest {
   readonly link: string;
 }
 
-function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | undefined {
-  return offers.reduce<SummaryOffer | undefined>(
-    (best, offer) => (best && best.monthlyRepaymentPence <= offer.monthlyRepaymentPence ? best : offer),
-    undefined,
-  );
-}
-
 function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
   const price = formatPounds(monthlyRepaymentPence);
   const apr = formatApr(product.aprBasisPoints);
@@ -116,7 +109,8 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
  * communicate regulated promotions.
  */
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
-  const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : undefined;
+  const cheapestFirst = offers.toSorted((a, b) => a.monthlyRepaymentPence - b.monthlyRepaymentPence);
+  const best = fcaAuthorised && summaryStyle === 'offer' ? cheapestFirst[0] : undefined;
   const texts = best === undefined ? [] : offerTexts(best);
   // The templates have only single code units.
   const fitting = texts.find((text) => `${text} ${LEARN_MORE}`.length <= LONGEST_SUMMARY);
@@ -163,7 +157,6 @@ export interface DepositAdjustment {
   readonly requestedDepositPence: number;
   readonly correctedDepositPence: number;
   readonly reason: string;
-  /** Shown products whose deposit was raised. */
   readonly affectedProducts: readonly PricedProduct[];
 }
 

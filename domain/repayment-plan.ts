@@ -64,20 +64,11 @@ export function flatAnnualBasisPoints(
   return Number((2n * numerator + denominator) / (2n * denominator));
 }
 
-const ANNUAL_RATES: Readonly<
-  Record<
-    ProductTerms['annualRateShown'],
-    (terms: ProductTerms, loanPence: number, costPence: number) => number
-  >
-> = {
-  flat: flatAnnualBasisPoints,
-  nominal: nominalAnnualBasisPoints,
-  effective: effectiveAnnualBasisPoints,
-};
-
 /** The figure for `annual_interest_rate` in basis points: flat, nominal or effective, as the product says. */
 export function annualRateBasisPoints(terms: ProductTerms, loanPence: number, costPence: number): number {
-  return ANNUAL_RATES[terms.annualRateShown](terms, loanPence, costPence);
+  const { annualRateShown } = terms;
+  if (annualRateShown === 'flat') return flatAnnualBasisPoints(terms, loanPence, costPence);
+  return annualRateShown === 'nominal' ? nominalAnnualBasisPoints(terms) : effectiveAnnualBasisPoints(terms);
 }
 
 /** An APR with one decimal: 990 → "9.9%", 1000 → "10.0%". Interest-free is "0%". */

@@ -1,7 +1,6 @@
 export type WebhookUrlCheck =
   | {
       readonly ok: true;
-      /** The URL as it will be called: parsed and written again. */
       readonly url: string;
       /** Lower case, international names as punycode. */
       readonly hostname: string;

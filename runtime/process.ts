@@ -126,7 +126,6 @@ export async function reportLogin(
     );
 }
 
-/** Longest wait for one statement, which takes milliseconds. */
 const BEAT_TIMEOUT_MS = 5_000;
 
 /** What a process shows of itself, whatever it does: CPU, memory, event loop, and its build. */

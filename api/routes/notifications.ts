@@ -50,7 +50,6 @@ export function listNotifications(app: FastifyInstance, queries: ApiQueries): vo
     });
   });
 
-  /** Ids of the span, within which a cursor lies. */
   async function spanOf(query: ListNotificationsQuery, scope: CursorScope) {
     const { created_from: from, created_to: to, cursor } = query;
     if (from !== undefined && to !== undefined && from >= to)
@@ -83,7 +82,6 @@ const scopeOf = ({ partnerId, environment }: Caller, query: ListNotificationsQue
   query.created_to?.getTime() ?? null,
 ];
 
-/** Long enough that nobody guesses one. */
 const MAC_BYTES = 16;
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 

@@ -103,7 +103,6 @@ type InsertedEvent = Pick<
   'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'verdict' | 'serviceKeyId' | 'requestId'
 > & { readonly waitSeconds: number };
 
-/** @returns null when its id is taken */
 export async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,

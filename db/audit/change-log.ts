@@ -35,7 +35,6 @@ export async function listChanges(
 ): Promise<RecordedChange[]> {
   const { changeId, changedAt, actor, action, subject, details } = changeLog;
   const { partnerId } = filter;
-  // The index change_log_partner has this expression.
   const ofPartner =
     partnerId === undefined
       ? undefined

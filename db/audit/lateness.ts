@@ -4,7 +4,6 @@ import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { msText as ms, oneRow, runPrepared, type Reader } from '../postgres/connect';
 
-/** An event with the facts about its delivery. */
 export interface ReportedEvent extends Tenant, LatenessFacts {
   readonly notificationId: string;
   readonly eventId: string;
@@ -17,7 +16,6 @@ export interface ReportedEvent extends Tenant, LatenessFacts {
 export interface ReportFilter {
   readonly partnerId?: string | undefined;
   readonly environment?: Tenant['environment'] | undefined;
-  /** One notification only. */
   readonly notificationId?: string | undefined;
   /** Moments in ISO 8601; the end is exclusive. */
   readonly since: string;

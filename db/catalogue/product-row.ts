@@ -96,7 +96,6 @@ export function toColumns(definition: ProductDefinition): VersionColumns {
   };
 }
 
-/** A maximum that states no share leaves the whole price. */
 const [, WHOLE_PRICE] = PRODUCT_BOUNDS.depositBasisPoints;
 
 /** Both null: no rule. One null: no share, or no fixed sum. */

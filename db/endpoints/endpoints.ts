@@ -78,7 +78,6 @@ type PartnerEndpoint = Pick<WebhookEndpoint, 'disabledReason' | 'failingSince' |
   readonly state: 'active' | 'disabled' | 'none';
   readonly url: string | null;
   readonly disabledAt: Date | null;
-  /** How many notifications are held. */
   readonly held: number;
 };
 

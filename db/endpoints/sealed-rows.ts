@@ -92,7 +92,6 @@ const RESEALED_AT_ONCE = 100;
 interface ResealOptions {
   readonly keyRing: KeyRing;
   readonly dryRun: boolean;
-  /** Called in the transaction of each batch that changed something. */
   readonly record: (tx: DbOrTransaction, resealed: number) => Promise<void>;
   readonly onProgress: (done: number, found: number) => void;
 }

@@ -27,7 +27,6 @@ import { resendChange, resendNotification } from './resend';
 
 /** 36,000 an hour, a small part of what one worker delivers. */
 export const RECOVERED_PER_SECOND = 10;
-/** Bulk recoveries are claimed after all live notifications. */
 const BULK_PRIORITY = 1;
 /** A worker writes to its recovery ten times a second. One that has not for this long is gone. */
 const LEASE_SECONDS = 30;

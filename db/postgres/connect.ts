@@ -149,7 +149,6 @@ function createHintSender(sql: Sql) {
     sending = withTimeout(sent, SEND_TIMEOUT_MS, 'hints').then(ended, ended);
   }
 
-  /** Also runs after a failure, because the tables contain what the hint reported. */
   function ended(): void {
     sending = undefined;
     resting = setTimeout(rested, GATHER_MS);

@@ -8,7 +8,6 @@ import { openClient, type Sql } from './driver/client';
 import { applyRights } from './rights';
 import { roleOf, type Process } from './roles';
 
-/** The same fixed number in every process that migrates. */
 const MIGRATION_LOCK = 7_205_114_233;
 
 export const separationNotice = (notSeparated: readonly Process[]) =>
@@ -97,7 +96,6 @@ export async function differentFunctions(sql: Sql): Promise<string[]> {
     .map(([, name = '']) => name);
 }
 
-/** Creates missing partitions for this month and the next twelve. */
 async function ensurePartitions(sql: Sql): Promise<void> {
   await sql`select keep_month_partitions()`;
 }

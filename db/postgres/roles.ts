@@ -87,7 +87,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   notifications_now: { api: 'select', worker: 'select', ops: 'select' },
   notifications_default: { ops: 'select' },
   delivery_attempts: {
-    // Not the column `answer`.
     api:
       'select (notification_id, attempt_number, generation, endpoint_id, started_at, finished_at, outcome, failure, ' +
       'http_status, duration_ms)',
@@ -134,7 +133,6 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
   cursor_secrets: { api: 'select' },
   operator_events: { api: NEW_EVENT, worker: `select, ${NEW_EVENT}`, ops: 'select' },
-  // Written by functions and by migrate.
   retention_marks: { worker: 'select', ops: 'select' },
   retention_days: { worker: 'select', ops: 'select' },
 };

@@ -101,7 +101,6 @@ const WORTHWHILE_ROWS = 12;
 export const createQuoteWriter = ({ sql, deadlineMs }: { readonly sql: Sql; readonly deadlineMs: number }) =>
   createSharedCommit<QuoteRow>({
     write: (rows) => insertQuotes(sql, rows),
-    // SQLSTATE classes 22 (data exception) and 23 (integrity).
     isDataFault: (error) => /^2[23]/.test(String((error as { code?: unknown }).code)),
     mostRows: 64,
     mostWaiting: 2_000,

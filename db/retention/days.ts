@@ -3,7 +3,6 @@ import { appendChange } from '../audit/change-log';
 import type { DbOrTransaction } from '../postgres/connect';
 import { retentionDays } from '../schema';
 
-/** Fewer days were asked for than are kept now. Nothing was changed. */
 class RetentionShortened extends Error {
   override readonly name = 'RetentionShortened';
 }

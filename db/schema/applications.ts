@@ -113,7 +113,6 @@ export const lenderEvents = pgTable(
     requestId: text('request_id'),
   },
   (t) => [
-    // Finds repetitions.
     unique('lender_events_lender_event').on(t.lender, t.environment, t.lenderEventId),
     // The history of an application, and its waiting events.
     index('lender_events_application').on(t.applicationId, t.eventNumber),

@@ -28,7 +28,6 @@ export const idWithin = (column: PgColumn, prefix: string, { since, until }: Wit
 export const isExpired = (expiresAt: PgColumn) =>
   sql<boolean>`coalesce(${expiresAt} <= service_now(), false)`;
 
-/** A text that is one of these words, and not null. */
 export const choice = <const Words extends [string, ...string[]]>(name: string, words: Words) =>
   text(name, { enum: words }).notNull();
 

@@ -107,7 +107,6 @@ export const deliveryPauses = pgTable(
     environment: text('environment', { enum: ['sandbox', 'live'] }).notNull(),
     pausedAt: moment('paused_at').notNull().default(serviceNow),
     pausedBy: text('paused_by').notNull(),
-    /** Null: it lasts. */
     resumedAt: moment('resumed_at'),
     resumedBy: text('resumed_by'),
   },
@@ -148,7 +147,6 @@ export const recoveries = pgTable(
   {
     recoveryId: text('recovery_id').primaryKey(),
     partnerId: text('partner_id').notNull(),
-    /** One environment only; null: both. */
     environment: text('environment', { enum: ['sandbox', 'live'] }),
     /** The API key of its partner's call; null: an operator began it. */
     keyId: text('key_id'),

@@ -6,7 +6,6 @@ import { moment, serviceNow } from './columns';
 export const processes = pgTable(
   'processes',
   {
-    /** A ULID, drawn at the start. */
     processId: text('process_id').primaryKey(),
     kind: text('kind', { enum: ['api', 'worker'] }).notNull(),
     host: text('host').notNull(),
@@ -15,7 +14,6 @@ export const processes = pgTable(
     seenAt: moment('seen_at').notNull().default(serviceNow),
     /** When it last reached Temporal: workers only. */
     temporalAt: moment('temporal_at'),
-    /** When it was stopped in order. */
     stoppedAt: moment('stopped_at'),
   },
   (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],

@@ -72,7 +72,6 @@ const SHARED = new Set(
   nobody node opc operator operators ops pi postgres quotes root runner service services support sys system sysadmin ubuntu user
   vagrant www-data`.split(/\s+/),
 );
-/** The number of a user without a login name. */
 const NUMBER = /^(?:uid )?\d+$/;
 
 /**

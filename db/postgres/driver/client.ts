@@ -15,7 +15,6 @@ type ClientOptions = Omit<
   readonly onnotify?: (channel: string, payload: string) => void;
 };
 
-/** One element of an array as Postgres writes it, quoted or not. */
 const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^{},]+)/gs;
 
 const textArray = {

@@ -16,7 +16,6 @@ const losses = new WeakSet<object>();
 export const endedConnection = (error: unknown) =>
   typeof error === 'object' && error !== null && losses.has(error);
 
-/** Longest time for TCP and TLS together. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The same for one of several servers, because another may be the leader. */
 const SEARCH_CONNECT_MS = 3_000;
@@ -147,7 +146,6 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   const options = {
     rejectUnauthorized: verifies,
     ...(authority !== null && authority !== 'system' && { ca: readFileSync(authority) }),
-    // Only verify-full checks the name in the certificate.
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
   return { url: url.href, tls: { optional: !encrypts, options } };

@@ -65,7 +65,6 @@ interface ServerSearch extends Pick<Servers, 'servers' | 'leaderOnly'> {
 export function searchServer(options: ServerSearch): () => Promise<Duplex> {
   const { servers, leaderOnly, connect, failed, readyMs } = options;
   let at = 0;
-  /** Servers refused since the last accepted one. */
   let misses = 0;
 
   function leave(server: Server): void {
