@@ -18,10 +18,7 @@ interface RateLimitState {
   readonly resetMs: number;
 }
 
-async function consumeFrom(
-  limiter: RateLimiterMemory | RateLimiterRedis,
-  caller: string,
-): Promise<RateLimitState> {
+async function consumeFrom(limiter: RateLimiterMemory | RateLimiterRedis, caller: string) {
   const state = ({ remainingPoints, msBeforeNext }: RateLimiterRes, allowed: boolean) => ({
     allowed,
     limit: limiter.points,

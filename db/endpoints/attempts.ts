@@ -29,12 +29,8 @@ const LAST = `
     union ${newest(ENDED, endedStatus(), 'failed')})
   order by n.finished_at is null desc, n.started_at desc, n.attempt_number desc limit $4::int`;
 
-export async function lastAttempts(
-  db: DbOrTransaction,
-  { partnerId, environment, endpointId }: WebhookEndpoint,
-  most: number,
-): Promise<{ readonly underWay: AttemptSummary[]; readonly ended: AttemptSummary[] }> {
-  const parameters = [partnerId, environment, endpointId, SENDS_LOOKED_AT + most];
+export async function lastAttempts(db: DbOrTransaction, of: WebhookEndpoint, most: number) {
+  const parameters = [of.partnerId, of.environment, of.endpointId, SENDS_LOOKED_AT + most];
   const found = await rowsOf<AttemptSummary>(db, LAST, parameters);
   return {
     underWay: found.filter(({ finishedAt }) => finishedAt === null),
