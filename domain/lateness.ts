@@ -38,22 +38,25 @@ export type LateReason = Span & {
     | 'earlier_event'
     | 'no_free_slot'
     | 'sent_again';
-  /** What was answered, why it was held, who paused it, what it waited for; null when there is no more to say. */
+  /** The answer, reason, person or event behind it; null when there is none. */
   readonly what: string | null;
 };
 
 /** A first attempt begins within a second. What waited longer for it has waited for something. */
 const PROMPT_MS = 5_000;
 
-/** The resend that an event owes its delivery to; null for none, and for a resend of what had been delivered. */
+/** The resend that delivered an event, or has to; null when it was delivered before. */
 const neededResend = ({ sentAgainAt, deliveredAt }: Pick<LatenessFacts, 'sentAgainAt' | 'deliveredAt'>) =>
   sentAgainAt !== null && (deliveredAt === null || sentAgainAt < deliveredAt) ? sentAgainAt : null;
 
-/** Milliseconds from the creation, or from the order to send it again, to the delivery, or until now while there is none. */
+/** Milliseconds from the creation, or from its resend, to the delivery, or until now. */
 export const latenessMs = (facts: Pick<LatenessFacts, 'createdAt' | 'sentAgainAt' | 'deliveredAt' | 'now'>) =>
   (facts.deliveredAt ?? facts.now).getTime() - (neededResend(facts) ?? facts.createdAt).getTime();
 
-/** Says why an event was late, in the order in which it happened; nothing for one that was delivered at once. */
+/**
+ * Says why an event was late, in the order in which it happened; nothing for one that was delivered at
+ * once.
+ */
 export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
   const { createdAt, attempts, holds, pauses, outages, earlier, now } = facts;
   const end = facts.deliveredAt ?? facts.endedAt ?? now;

@@ -56,7 +56,10 @@ const WHY: Record<Wait['because'], string> = {
   busy: 'enough sends to this endpoint are under way',
 };
 
-/** A worker takes up a timer within milliseconds: one that it takes up so much later has met an outage of ours. */
+/**
+ * A worker takes up a timer within milliseconds: one that it takes up so much later has met an outage of
+ * ours.
+ */
 const OUTAGE_MS = 10_000;
 
 const statusKey = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');

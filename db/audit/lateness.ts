@@ -32,8 +32,9 @@ const SHARED = `
         'from', ${ms('paused_at')}, 'to', ${ms('resumed_at')}) order by paused_at), '[]')
       from delivery_pauses where coalesce(resumed_at, 'infinity') > $1::text::timestamptz) as pauses`;
 
-// Attempts, spans and the earlier event are looked up by keys for each event. The wait for the earlier event has no row of its own: it is
-// read from that event, whose row is kept for longer than any attempt, and ends with this one's first attempt at the latest.
+// Attempts, spans and the earlier event are looked up by keys for each event. The wait for the earlier
+// event has no row of its own: it is read from that event, whose row is kept for longer than any attempt,
+// and ends with this one's first attempt at the latest.
 const EVENTS = `
   select n.notification_id as "notificationId", n.partner_id as "partnerId", n.environment, n.event_id as "eventId", n.event_type as "eventType",
     n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs", ${ms('n.sent_again_at')} as "sentAgainMs",
