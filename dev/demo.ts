@@ -73,7 +73,8 @@ export async function runDemo({ dataDir, write }: DemoOptions): Promise<boolean>
 /** What stack.json says of the stack that runs. @throws NoStack */
 async function runningStack(dataDir: string): Promise<StackInfo> {
   const file = join(dataDir, 'stack.json');
-  const advice = 'Start it in another terminal with `npm start`, wait for its curl, and run this again.';
+  const advice =
+    'Start it in another terminal with `npm start`, wait until it says what to open, and run this again.';
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
   const info = JSON.parse(text) as StackInfo;
