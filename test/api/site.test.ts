@@ -138,7 +138,8 @@ needs('Chromium')('in a browser', () => {
         said.push(request.url());
     });
     await page.goto(`https://127.0.0.1:${api.port}${path}`);
-    await page.getByRole('heading', { level: 1 }).first().waitFor();
+    // Named once the page's script runs.
+    await page.locator('.VPSwitchAppearance:not([title=""])').first().waitFor({ state: 'attached' });
     if (path === '/docs/reference') await page.getByText('Test Request').first().waitFor();
     return [page, said];
   }
