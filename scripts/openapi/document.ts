@@ -1,21 +1,7 @@
 import { errorSchema } from '../../contracts/errors';
-import {
-  componentSchemas,
-  errorResponse,
-  headers,
-  keyedAnswer,
-  keyedHeaders,
-  ref,
-  requestBody,
-  requestIdHeader,
-  requestIdParameters,
-  requestIdRefs,
-  tooMany,
-  unauthenticated,
-  type Json,
-} from './parts';
-import { sendTestNotification, webhooks } from './webhooks';
-import { eventPaths } from './partner-paths';
+import { componentSchemas, headers, requestIdParameters, type Json } from './parts';
+import { paths } from './partner-paths';
+import { webhooks } from './webhooks';
 import {
   recoverDryRunSchema,
   recoverRequestSchema,
@@ -38,43 +24,6 @@ import {
 import { simulateApplicationSchema, simulateEventSchema } from '../../contracts/credit-application';
 import { quoteRequestSchema } from '../../contracts/quote-request';
 import { quoteResponseSchema } from '../../contracts/quote-response';
-import { QUOTE_REQUEST_EXAMPLES, QUOTE_RESPONSE_EXAMPLES } from './examples';
-
-const financeQuote: Json = {
-  operationId: 'getFinanceQuote',
-  summary: 'Get a finance quote',
-  description:
-    'Prices every credit product of the merchant for this basket, stores the quote and returns a ready-to-display summary. ' +
-    'Fields are checked in the order of the request body. Show nothing when `data.summary.display` is false. ' +
-    'The test merchants M000001 (standard), M000002 (not authorised), M000003 (nothing fits), M000004 (deposit raised) ' +
-    'and M000005 (set-up incomplete) answer every key.',
-  tags: ['Quotes'],
-  security: [{ apiKey: [] }],
-  parameters: requestIdRefs,
-  requestBody: requestBody({ schema: ref('schemas', 'QuoteRequest'), examples: QUOTE_REQUEST_EXAMPLES }),
-  responses: {
-    '200': keyedAnswer('The quote. `data.products` can be empty.', 'QuoteResponse', QUOTE_RESPONSE_EXAMPLES),
-    '400': errorResponse(
-      'The request breaks the contract. Correct it before sending it again.',
-      requestIdHeader,
-      ['INVALID_REQUEST', 'MISSING_FIELD', 'INVALID_AMOUNT_FORMAT'],
-    ),
-    '401': unauthenticated,
-    '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
-      'MERCHANT_NOT_FOUND',
-      'NOT_FOUND',
-    ]),
-    '422': errorResponse('No credit product at all is offered for this amount.', keyedHeaders, [
-      'AMOUNT_TOO_LOW',
-      'AMOUNT_TOO_HIGH',
-    ]),
-    '429': tooMany(', or too many from your address without a valid key.'),
-    '500': errorResponse('A fault on our side, or a merchant whose set-up is incomplete.', requestIdHeader, [
-      'INTERNAL_SERVER_ERROR',
-      'MERCHANT_CONFIGURATION_INCOMPLETE',
-    ]),
-  },
-};
 
 /** The public contract, made from the schemas that requests are checked with. */
 export function openApiDocument(): Json {
@@ -103,11 +52,7 @@ export function openApiDocument(): Json {
       { name: 'Applications', description: 'Where a credit application stands.' },
       { name: 'Sandbox', description: 'Applications in which you play the lender.' },
     ],
-    paths: {
-      '/v1/finance-quote': { post: financeQuote },
-      '/v1/notifications/test': { post: sendTestNotification },
-      ...eventPaths,
-    },
+    paths,
     webhooks,
     components: {
       schemas: componentSchemas([

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../contracts/errors';
+import { testLenders } from '../../contracts/webhook-event';
+import * as ours from './examples';
 import * as examples from './partner-examples';
 import { listNotificationsQuerySchema } from '../../contracts/notifications';
 import {
@@ -17,15 +19,16 @@ import {
 } from './parts';
 import { ID_PATTERNS } from '../../contracts/fields';
 
-/** Codes of one endpoint, some with the description of their status. */
+/** Codes of one endpoint, some with the description of their status; `refused` has what is said otherwise here, or (undefined) not at all. */
 interface Errors {
   readonly invalid?: readonly [string, ...ErrorCode[]];
   readonly missing?: readonly ErrorCode[];
   readonly conflict?: readonly [string, ...ErrorCode[]];
+  readonly refused?: Json;
 }
 
 /** What every keyed endpoint can answer, and the codes of this one. */
-function errors({ invalid, missing = [], conflict }: Errors): Json {
+function errors({ invalid, missing = [], conflict, refused }: Errors): Json {
   const [bad, ...codes] = invalid ?? [
     'The request cannot be read, or has a parameter that this call does not know.',
   ];
@@ -44,6 +47,7 @@ function errors({ invalid, missing = [], conflict }: Errors): Json {
     }),
     '429': tooMany('.'),
     '500': ourFault,
+    ...refused,
   };
 }
 
@@ -79,35 +83,29 @@ interface Operation extends Errors {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
+  /** In the file they stand before the rest, as when it was first written. */
+  readonly titleFirst?: true;
   /** Default: Notifications. */
-  readonly tag?: 'Applications' | 'Sandbox';
-  readonly query?: z.ZodObject;
+  readonly tag?: 'Quotes' | 'Applications' | 'Sandbox';
+  readonly query?: readonly Json[];
   readonly body?: Content;
   readonly answers: Readonly<Record<number, readonly [description: string, ...Content]>>;
 }
 
-function operation(
-  path: string,
-  { id, summary, description, tag, query, body, answers, ...own }: Operation,
-): Json {
-  const responses = Object.entries(answers).map(
+function operation(path: string, own: Operation): Json {
+  const { id: operationId, summary, description, titleFirst, tag = 'Notifications', query = [], body } = own;
+  const title = { operationId, summary, ...(description !== undefined && { description }) };
+  const parameters = [...query, ...pathParameters(path), ...requestIdRefs];
+  const call = { tags: [tag], security: [{ apiKey: [] }], parameters };
+  const answers = Object.entries(own.answers).map(
     ([status, answer]) => [status, keyedAnswer(...answer)] as const,
   );
   return {
-    tags: [tag ?? 'Notifications'],
-    security: [{ apiKey: [] }],
-    parameters: [
-      ...(query === undefined ? [] : queryParameters(query)),
-      ...pathParameters(path),
-      ...requestIdRefs,
-    ],
-    operationId: id,
-    summary,
-    ...(description !== undefined && { description }),
+    ...(titleFirst ? { ...title, ...call } : { ...call, ...title }),
     ...(body !== undefined && {
       requestBody: requestBody({ schema: ref('schemas', body[0]), examples: body[1] }),
     }),
-    responses: { ...Object.fromEntries(responses), ...errors(own) },
+    responses: { ...Object.fromEntries(answers), ...errors(own) },
   };
 }
 
@@ -117,6 +115,86 @@ const BROKEN = [
 ] as const;
 
 const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = {
+  'post /v1/finance-quote': {
+    titleFirst: true,
+    id: 'getFinanceQuote',
+    summary: 'Get a finance quote',
+    description:
+      'Prices every credit product of the merchant for this basket, stores the quote and returns a ready-to-display summary. ' +
+      'Fields are checked in the order of the request body. Show nothing when `data.summary.display` is false. ' +
+      'The test merchants M000001 (standard), M000002 (not authorised), M000003 (nothing fits), M000004 (deposit raised) ' +
+      'and M000005 (set-up incomplete) answer every key.',
+    tag: 'Quotes',
+    body: ['QuoteRequest', ours.QUOTE_REQUEST_EXAMPLES],
+    answers: {
+      200: ['The quote. `data.products` can be empty.', 'QuoteResponse', ours.QUOTE_RESPONSE_EXAMPLES],
+    },
+    invalid: [
+      'The request breaks the contract. Correct it before sending it again.',
+      'MISSING_FIELD',
+      'INVALID_AMOUNT_FORMAT',
+    ],
+    refused: {
+      '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
+        'MERCHANT_NOT_FOUND',
+        'NOT_FOUND',
+      ]),
+      '422': errorResponse('No credit product at all is offered for this amount.', keyedHeaders, [
+        'AMOUNT_TOO_LOW',
+        'AMOUNT_TOO_HIGH',
+      ]),
+      '429': tooMany(', or too many from your address without a valid key.'),
+      '500': errorResponse(
+        'A fault on our side, or a merchant whose set-up is incomplete.',
+        requestIdHeader,
+        ['INTERNAL_SERVER_ERROR', 'MERCHANT_CONFIGURATION_INCOMPLETE'],
+      ),
+    },
+  },
+  'post /v1/notifications/test': {
+    titleFirst: true,
+    id: 'sendTestNotification',
+    summary: 'Send a test notification',
+    description:
+      'Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and ' +
+      'waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment ' +
+      'and month (UTC); one that is under way counts until it has ended. Set your timeout to 15 seconds or more.',
+    query: [
+      {
+        name: 'lender',
+        in: 'query',
+        description:
+          'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it ' +
+          'the standard payload is sent.',
+        schema: { type: 'string', enum: [...testLenders] },
+      },
+    ],
+    answers: {
+      200: [
+        'The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why.',
+        'TestNotificationResponse',
+        ours.TEST_ENDED_EXAMPLES,
+      ],
+      202: [
+        'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
+        'TestNotificationResponse',
+        ours.TEST_PENDING_EXAMPLES,
+      ],
+    },
+    invalid: [
+      '`lender` is unknown or another parameter is there, or the body is not empty or cannot be read.',
+    ],
+    conflict: ["No webhook is registered for the key's environment.", 'WEBHOOK_NOT_REGISTERED'],
+    refused: {
+      '404': undefined,
+      '429': tooMany(
+        ', or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
+          'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
+          'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
+        'TEST_NOTIFICATION_LIMIT_REACHED',
+      ),
+    },
+  },
   'get /v1/notifications': {
     id: 'listNotifications',
     summary: 'List notifications',
@@ -124,7 +202,7 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. ' +
       'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
     answers: { 200: ['A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES] },
-    query: listNotificationsQuerySchema,
+    query: queryParameters(listNotificationsQuerySchema),
     invalid: [
       'A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it.',
     ],
@@ -254,8 +332,7 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
   },
 };
 
-/** The partners' own endpoints, as paths of the document. */
-export const eventPaths: Json = Object.fromEntries(
+export const paths: Json = Object.fromEntries(
   Object.entries(OPERATIONS).map(([at, own]) => {
     const [method = '', path = ''] = at.split(' ');
     return [path, { [method]: operation(path, own) }];
