@@ -16,7 +16,7 @@ import {
 } from './raw';
 
 /**
- * Clients that dawdle or stop half-way (those that vanish: vanish.test.ts). The limits are those of api/listener.ts:
+ * Clients that dawdle or stop half-way (those that vanish: framing.test.ts). The limits are those of api/listener.ts:
  * 10 s for a request, looked at every 2 s. All cases wait at the same time.
  */
 const PATIENCE_MS = 16_000;
