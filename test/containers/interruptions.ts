@@ -13,6 +13,7 @@ export async function rollingRestart(scene: Scene): Promise<void> {
       await project.page(
         'for each in api-1 api-2 worker-1; do docker compose up -d --no-deps --wait "$each"; done',
       );
+      await project.page('docker compose run --rm ops deployments check');
       await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: release });
       await project.page('docker compose up -d --no-deps --wait worker-2');
     }
