@@ -7,6 +7,7 @@ export interface ComposeService {
   readonly command?: readonly string[];
   readonly entrypoint?: readonly string[];
   readonly environment?: Readonly<Record<string, unknown>>;
+  readonly stop_grace_period?: string;
 }
 
 /** The services of docker-compose.yml; `x` stands for what comes from .env. `npm run test:containers` runs the file itself. */

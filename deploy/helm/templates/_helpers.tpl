@@ -1,0 +1,125 @@
+{{- define "pfqs.name" -}}
+{{ .Release.Name }}
+{{- end }}
+
+{{- define "pfqs.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- define "pfqs.build" -}}
+{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* Labels of one component, which its selectors use too: (dict "root" $ "component" "api"). */}}
+{{- define "pfqs.selector" -}}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "pfqs.labels" -}}
+{{ include "pfqs.selector" . }}
+app.kubernetes.io/version: {{ include "pfqs.build" .root | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- end }}
+
+{{- define "pfqs.env" -}}
+{{- range $name, $value := . }}
+- { name: {{ $name }}, value: {{ $value | toString | quote }} }
+{{- end }}
+{{- end }}
+
+{{/* How Temporal is reached. Under the Worker Controller address and namespace come from its Connection. */}}
+{{- define "pfqs.temporal.env" -}}
+{{- if not .Values.worker.controller.enabled }}
+- { name: TEMPORAL_ADDRESS, value: {{ .Values.temporal.address | quote }} }
+- { name: TEMPORAL_NAMESPACE, value: {{ .Values.temporal.namespace | quote }} }
+{{- end }}
+{{- include "pfqs.temporal.tls" . }}
+{{- end }}
+
+{{- define "pfqs.temporal.tls" -}}
+{{- with .Values.temporal.tlsServerName }}
+- { name: TEMPORAL_TLS_SERVER_NAME, value: {{ . | quote }} }
+{{- end }}
+{{- if .Values.temporal.tlsSecretName }}
+- { name: TEMPORAL_TLS_SERVER_CA_CERT_PATH, value: /run/temporal/ca.pem }
+- { name: TEMPORAL_TLS_CLIENT_CERT_PATH, value: /run/temporal/cert.pem }
+- { name: TEMPORAL_TLS_CLIENT_KEY_PATH, value: /run/temporal/key.pem }
+{{- end }}
+{{- end }}
+
+{{/* A rule of a network policy, where there are peers. */}}
+{{- define "pfqs.rule" -}}
+{{- if .peers }}
+- {{ .side }}: {{ toJson .peers }}
+  ports: [{ protocol: TCP, port: {{ .port }} }]
+{{- end }}
+{{- end }}
+
+{{/*
+A pod: (dict "root" $ "component" … "command" (list …) "env" (YAML text) "secret" … "resources" … "temporal" bool "port" number "grace" seconds).
+A port brings the probes. The same security context as in docker-compose.yml.
+*/}}
+{{- define "pfqs.pod" -}}
+metadata:
+  labels: {{- include "pfqs.labels" . | nindent 4 }}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: {{ .grace }}
+  restartPolicy: {{ .restart | default "Always" }}
+  {{- with .root.Values.image.pullSecrets }}
+  imagePullSecrets: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 1000
+    runAsGroup: 1000
+    fsGroup: 1000
+    seccompProfile: { type: RuntimeDefault }
+  {{- if .port }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector: { matchLabels: {{ include "pfqs.selector" . | fromYaml | toJson }} }
+  {{- end }}
+  containers:
+    - name: {{ .component }}
+      image: {{ include "pfqs.image" .root | quote }}
+      command: {{ .command | toJson }}
+      envFrom: [{ secretRef: { name: {{ .secret }} } }]
+      env: {{- .env | nindent 8 }}
+      resources: {{- toYaml .resources | nindent 8 }}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities: { drop: [ALL] }
+      {{- if .port }}
+      ports: {{- toYaml .ports | nindent 8 }}
+      startupProbe:
+        httpGet: { path: /health, port: {{ .port }} }
+        periodSeconds: 2
+        failureThreshold: 60
+      readinessProbe:
+        httpGet: { path: /ready, port: {{ .port }} }
+        periodSeconds: 5
+        timeoutSeconds: 3
+      # Only a process that no longer answers at all is started again; what it depends on is the readiness probe's.
+      livenessProbe:
+        httpGet: { path: /health, port: {{ .port }} }
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 6
+      {{- end }}
+      volumeMounts:
+        - { name: tmp, mountPath: /tmp }
+        {{- if and .temporal .root.Values.temporal.tlsSecretName }}
+        - { name: temporal, mountPath: /run/temporal, readOnly: true }
+        {{- end }}
+  volumes:
+    - { name: tmp, emptyDir: { medium: Memory, sizeLimit: 64Mi } }
+    {{- if and .temporal .root.Values.temporal.tlsSecretName }}
+    - { name: temporal, secret: { secretName: {{ .root.Values.temporal.tlsSecretName }}, defaultMode: 0440 } }
+    {{- end }}
+{{- end }}

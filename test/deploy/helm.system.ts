@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { goInstall, openToolsFolder, runProgram } from '../../dev/temporal/tools';
+import { SETTING_GROUPS } from '../../runtime/config/settings';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { composeServices } from '../support/compose-file';
+
+const HELM = '3.22.0';
+const CHART = 'deploy/helm';
+const peers = (cidr: string) => [{ ipBlock: { cidr } }];
+
+/** What every installation has to name. */
+const LEAST = {
+  image: { repository: 'registry.example/quotes' },
+  api: { trustedProxies: '10.0.0.0/8' },
+  temporal: { address: 'temporal:7233', tlsSecretName: 'quotes-temporal' },
+  network: {
+    fromPublic: peers('10.0.1.0/24'),
+    toPostgres: peers('10.0.2.0/24'),
+    toRedis: peers('10.0.2.0/24'),
+    toTemporal: peers('10.0.3.0/24'),
+  },
+};
+const SETS = {
+  'an ingress, and the Prometheus operator': {
+    ingress: { enabled: true, className: 'nginx', host: 'quotes.example', tlsSecretName: 'quotes-tls' },
+    monitoring: { enabled: true, runbooksUrl: 'https://docs.example/operations' },
+  },
+  'a gateway, and Temporal Cloud': {
+    gateway: { enabled: true, host: 'quotes.example', parentRefs: [{ name: 'public' }] },
+    temporal: { tlsSecretName: '', namespace: 'quotes.a1b2c', prepare: false },
+  },
+  "Temporal's Worker Controller": { worker: { controller: { enabled: true, connection: 'temporal' } } },
+  'settings, and networks of its own': {
+    network: { enabled: false },
+    api: { env: { RATE_LIMIT_PER_MINUTE: 1_000 } },
+  },
+} as const;
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly securityContext: object;
+  readonly containers: readonly {
+    readonly command: readonly string[];
+    readonly env?: readonly { readonly name: string; readonly value: string }[];
+    readonly resources: object;
+    readonly securityContext: object;
+    readonly readinessProbe?: object;
+  }[];
+}
+type Rules = readonly { readonly ports?: readonly { readonly port: number }[] }[];
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly template?: { readonly spec: Pod };
+    readonly ingress?: Rules | null;
+    readonly egress?: Rules;
+  };
+}
+
+let directory: string;
+let helm: string;
+beforeAll(async () => {
+  directory = await temporaryDirectory('helm');
+  const tools = await openToolsFolder();
+  const folder = join(tools.path, `helm-${HELM}`);
+  helm = join(folder, 'helm');
+  await mkdir(folder, { recursive: true });
+  const works = runProgram(helm, ['version'], { timeoutMs: 10_000 });
+  await works.catch(() =>
+    goInstall({
+      packages: [`helm.sh/helm/v3/cmd/helm@v${HELM}`],
+      what: 'Helm',
+      folder,
+      tools,
+      onProgress: () => undefined,
+    }),
+  );
+}, 1_200_000);
+afterAll(() => removeDirectory(directory));
+
+async function run(command: string, values: Readonly<Record<string, object>>): Promise<string> {
+  const file = join(directory, 'values.yaml');
+  await writeFile(file, stringify(merged(LEAST, values)));
+  const args = [...command.split(' '), CHART, '--kube-version', '1.33.0', '--values', file];
+  return runProgram(helm, args, { timeoutMs: 60_000 });
+}
+
+/** Section by section, as Helm does it. */
+const merged = (one: Readonly<Record<string, object>>, other: Readonly<Record<string, object>>) =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((key) => [
+      key,
+      { ...one[key], ...other[key] },
+    ]),
+  );
+
+const rendered = async (values: Readonly<Record<string, object>>) =>
+  parseAllDocuments(await run('template quotes', values)).map((one) => one.toJSON() as Rendered);
+
+const podsOf = (all: readonly Rendered[]) =>
+  all.flatMap(({ metadata, spec }) =>
+    spec.template === undefined ? [] : [{ name: metadata.name, pod: spec.template.spec }],
+  );
+
+const kindsOf = (all: readonly Rendered[]) => [...new Set(all.map(({ kind }) => kind))].toSorted();
+
+const OURS = [
+  'Deployment',
+  'HorizontalPodAutoscaler',
+  'Job',
+  'NetworkPolicy',
+  'PodDisruptionBudget',
+  'Service',
+];
+test.each([
+  ['an ingress, and the Prometheus operator', [...OURS, 'Ingress', 'PodMonitor', 'PrometheusRule']],
+  ['a gateway, and Temporal Cloud', [...OURS, 'HTTPRoute']],
+  ["Temporal's Worker Controller", [...OURS, 'WorkerDeployment']],
+  ['settings, and networks of its own', OURS.filter((kind) => kind !== 'NetworkPolicy')],
+] as const)(
+  '%s: lint finds nothing, and pods are as guarded as in docker-compose.yml',
+  async (name, kinds) => {
+    expect(await run('lint --strict', SETS[name])).toContain('0 chart(s) failed');
+    const all = await rendered(SETS[name]);
+    expect(kindsOf(all)).toEqual(kinds.toSorted());
+    const pods = podsOf(all);
+    expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 3 : 4);
+    const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
+    for (const { name: of, pod } of pods) {
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true },
+      });
+      const [container] = pod.containers;
+      expect(container).toMatchObject({
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: {
+          requests: expect.anything(),
+          limits: { cpu: expect.anything(), memory: expect.anything() },
+        },
+      });
+      expect(container?.env?.filter(({ name: setting }) => !known.has(setting)) ?? []).toEqual([]);
+      const component = of.replace('quotes-', '');
+      const service = composeServices()[{ api: 'api-1', worker: 'worker-1' }[component] ?? component];
+      expect(container?.command).toEqual(service?.command);
+      if (component !== 'api' && component !== 'worker') continue;
+      expect(container).toMatchObject({ readinessProbe: { httpGet: { path: '/ready', port: 8081 } } });
+      // Longer than compose gives it, which is longer than it needs.
+      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
+        parseFloat(service?.stop_grace_period ?? ''),
+      );
+    }
+  },
+);
+
+test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone outside, and nothing else reaches it', async () => {
+  const all = await rendered(SETS['an ingress, and the Prometheus operator']);
+  const policies = all.filter(({ kind }) => kind === 'NetworkPolicy');
+  const ports = (rules: Rules | null) =>
+    (rules ?? []).flatMap((rule) => (rule.ports ?? []).map(({ port }) => port));
+  const found = policies.map(({ metadata, spec }) => [
+    metadata.name,
+    ports(spec.ingress ?? null),
+    [...new Set(ports(spec.egress ?? null))],
+  ]);
+  expect(Object.fromEntries(found.map(([name, from, to]) => [name, { from, to }]))).toEqual({
+    'quotes-api': { from: [8080], to: [53, 5432, 6379] },
+    'quotes-worker': { from: [], to: [53, 5432, 7233, 1] },
+    'quotes-migrate': { from: [], to: [53, 5432] },
+    'quotes-prepare-temporal': { from: [], to: [53, 7233] },
+  });
+});
+
+test('the alert rules are those of deploy/prometheus, with the address of the runbooks', async () => {
+  const all = await rendered(SETS['an ingress, and the Prometheus operator']);
+  const text = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
+  const rules = text.replaceAll('{{ $externalLabels.runbooks }}', 'https://docs.example/operations');
+  expect(all.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(parse(rules));
+});
+
+test.each([
+  [{ image: { repository: '' } }, '/image/repository'],
+  [{ image: { tag: 'latest' } }, '/image/tag'],
+  [{ api: { trustedProxies: '' } }, '/api/trustedProxies'],
+  [{ api: { env: { DATABASE_URL: 'postgres://x' } } }, "invalid propertyName 'DATABASE_URL'"],
+  [{ api: { autoscaling: { min: 1 } } }, '/api/autoscaling/min'],
+  [{ temporal: { address: 'temporal' } }, '/temporal/address'],
+  [{ worker: { controller: { enabled: true } } }, '/worker/controller/connection'],
+  [{ network: { toPostgres: [] } }, '/network/toPostgres'],
+  [{ ingress: { enabled: true } }, '/ingress'],
+  [{ monitoring: { enabled: true } }, '/monitoring/runbooksUrl'],
+  [{ wroker: {} }, 'wroker'],
+])('values that cannot work are refused: %j', async (values, where) => {
+  await expect(run('template quotes', values)).rejects.toThrow(where);
+});
