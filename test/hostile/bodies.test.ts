@@ -52,7 +52,7 @@ test('a field with a name of JavaScript is ignored like any other, and a prototy
 });
 
 describe('numbers and digits', () => {
-  // Plain mistakes are in test/api/finance-quote-errors.test.ts.
+  // Plain mistakes are in test/api/finance-quote.test.ts.
   test.each<[string, string[]]>([
     [
       'loan_amount',

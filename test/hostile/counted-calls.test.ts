@@ -80,8 +80,17 @@ test('a fault of ours', async () => {
   }
 });
 
-test('a call over the limit, whatever its body', async () => {
-  while ((await api.quote()).status === 200);
+test('a call over the limit of its key, whatever its body, and no call of another key', async () => {
+  let last = await api.quote();
+  while (last.status === 200) last = await api.quote();
+  expect(last.headers).toMatchObject({ 'ratelimit-policy': '100;w=60', 'ratelimit-remaining': '0' });
+  const { 'retry-after': wait, 'ratelimit-reset': reset, 'x-ratelimit-reset': at } = last.headers;
+  expect(wait).toBe(reset);
+  expect(Number(wait)).toBeGreaterThanOrEqual(1);
+  expect(Number(wait)).toBeLessThanOrEqual(60);
+  expect(Math.abs(Number(at) - Date.now() / 1_000 - Number(reset))).toBeLessThan(2.5);
+  expect(await api.quote({}, { key: api.keys.live })).toMatchObject({ status: 200 });
+  expect(await api.quote({}, { key: null })).toMatchObject({ status: 401 });
   for (const parts of [chunked('xyz\r\n'), large, chunked('1\r\n{\r\n0\r\n\r\n')]) {
     const { answers } = await exchange(api, quoteBytes(api, parts));
     expectRefusal(answers[0], 429, 'RATE_LIMIT_EXCEEDED');

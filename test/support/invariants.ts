@@ -40,7 +40,7 @@ const TERMINAL = ['delivered', 'failed', 'cancelled', 'expired'];
 
 /** Checks the invariants I1, I2, I3, I5, I8 and I9 over all that is in the database. */
 export async function expectInvariants(witnesses: Witnesses): Promise<void> {
-  const { database } = witnesses;
+  const { database, receiver, outputs } = witnesses;
   const rows = await database.sql<Row[]>`
     select n.notification_id as id, event_id as "eventId", partner_id as "partnerId", body, state, n.generation,
       count(attempt_number)::int as attempts,
@@ -48,6 +48,10 @@ export async function expectInvariants(witnesses: Witnesses): Promise<void> {
       (count(*) filter (where outcome = 'unknown'))::int as unknown
     from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
     group by n.notification_id, event_id, partner_id, body, state, n.generation order by 1`;
+  // What compared nothing shows nothing.
+  expect(rows.length).toBeGreaterThan(0);
+  expect(receiver.received.length).toBeGreaterThan(0);
+  expect(outputs.join('')).not.toBe('');
   const open = rows.filter(({ state, unfinished }) => !TERMINAL.includes(state) || unfinished > 0);
   expect({ invariant: 'I1: all have ended', open }).toMatchObject({ open: [] });
   await expectExactlyOne(database);

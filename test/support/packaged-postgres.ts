@@ -19,14 +19,9 @@ const PACKAGES = '/usr/lib/postgresql';
  */
 export type PackagedPostgres = Awaited<ReturnType<typeof startPackagedPostgres>>;
 
-/**
- * @param settingsFor server settings, without single quotes; they may name the folder.
- * @throws where no such package is installed.
- */
-export async function startPackagedPostgres(
-  settingsFor: (folder: string) => Readonly<Record<string, string>> = () => ({}),
-) {
-  const { programs, version } = await findPackage();
+/** @throws where no such package is installed. */
+export async function startPackagedPostgres() {
+  const programs = await findPackage();
   const folder = await temporaryDirectory('packaged-postgres');
   const dismissWatchdog = startWatchdog(folder);
   const launcher = await chooseLauncher(folder, join(programs, 'initdb'));
@@ -34,7 +29,6 @@ export async function startPackagedPostgres(
   const password = randomBytes(12).toString('hex');
   const urlOf = (user: string, database: string) =>
     `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
-  const adminUrl = urlOf('postgres', 'postgres');
   let [servers, dataDir] = [0, ''];
 
   async function run(program: string, ...args: string[]): Promise<string> {
@@ -46,16 +40,8 @@ export async function startPackagedPostgres(
     if (code !== 0) throw new Error(`${program} ended with ${String(code)}:\n${err}`);
     return out;
   }
-  async function start(directory: string): Promise<void> {
-    dataDir = directory;
-    const all = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settingsFor(folder) };
-    const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    // pg_ctl hands the text to a shell.
-    const quoted = options.map((one) => `'${one}'`).join(' ');
-    await run('pg_ctl', '-D', dataDir, '-l', `${dataDir}.log`, '-t', '60', '-w', '-o', quoted, 'start');
-  }
   async function create(): Promise<void> {
-    const directory = join(folder, `server-${(servers += 1)}`);
+    dataDir = join(folder, `server-${(servers += 1)}`);
     const passwordFile = join(folder, 'password');
     await writeFile(passwordFile, password, { mode: 0o600 });
     await launcher.own(passwordFile);
@@ -65,10 +51,12 @@ export async function startPackagedPostgres(
       '--auth=scram-sha-256',
       '--encoding=UTF8',
     ];
-    await run('initdb', '-D', directory, ...how, '--locale=C.UTF-8', '--no-sync');
+    await run('initdb', '-D', dataDir, ...how, '--locale=C.UTF-8', '--no-sync');
     await rm(passwordFile);
-    await start(directory);
-    const sql = postgres(adminUrl, { max: 1 });
+    // pg_ctl hands the text to a shell.
+    const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''`;
+    await run('pg_ctl', '-D', dataDir, '-l', `${dataDir}.log`, '-t', '60', '-w', '-o', options, 'start');
+    const sql = postgres(urlOf('postgres', 'postgres'), { max: 1 });
     // As deploy/postgres/init.sh does.
     for (const login of ['quotes', ...PROCESSES.map(roleOf)])
       await sql.unsafe(`create role ${login} login password '${password}'`);
@@ -80,18 +68,10 @@ export async function startPackagedPostgres(
       await run('pg_ctl', '-D', dataDir, '-m', 'immediate', '-w', 'stop');
   };
   const server = {
-    /** 15, for one. */
-    version,
     /** Of the database `quotes`, as the user `quotes` that owns it; the same for each server. The roles of the processes have its password. */
     url: urlOf('quotes', 'quotes'),
-    /** Of the superuser. */
-    adminUrl,
-    /** Folder of its programs. */
-    programs,
     /** A folder that the programs may write to. */
     folder,
-    /** The data of the server that runs now. */
-    dataDir: () => dataDir,
     /** Runs one of its programs, or another by its path. @returns standard output; @throws with standard error when it fails */
     run,
     /** Ends the server by SIGQUIT, without a checkpoint, and deletes its data. */
@@ -101,8 +81,6 @@ export async function startPackagedPostgres(
     },
     /** A new, empty server in the place of the old one. */
     create,
-    /** Starts a server on data that lie there already. */
-    start,
     async close() {
       await stop();
       dismissWatchdog();
@@ -118,11 +96,12 @@ export async function startPackagedPostgres(
   return server;
 }
 
-async function findPackage(): Promise<{ programs: string; version: number }> {
+/** The folder of its programs. */
+async function findPackage(): Promise<string> {
   const versions = (await readdir(PACKAGES).catch((): string[] => [])).map(Number);
   for (const version of versions.toSorted((a, b) => b - a)) {
     const programs = join(PACKAGES, String(version), 'bin');
-    if (['initdb', 'pg_dump'].every((name) => existsSync(join(programs, name)))) return { programs, version };
+    if (['initdb', 'pg_dump'].every((name) => existsSync(join(programs, name)))) return programs;
   }
   throw new Error(`No Postgres with its programs in ${PACKAGES}: apt-get install postgresql`);
 }

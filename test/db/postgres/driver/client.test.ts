@@ -1,8 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
 import type { Sql } from '../../../../db/postgres/driver/client';
-import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
+import { serverSocket } from '../../../../db/postgres/driver/server-socket';
+import {
+  createTestDatabase,
+  openDatabaseAt,
+  type TestDatabase,
+  useDatabase,
+} from '../../../support/database';
 import { startTcpProxy } from '../../../support/tcp-proxy';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
@@ -157,4 +165,84 @@ test.each([
 ])('text comes back from an array as it was sent: %j', async (texts) => {
   const [row] = await shared.sql`select ${texts}::text[] as texts, cardinality(${texts}::text[]) as count`;
   expect(row).toEqual({ texts, count: texts.length });
+});
+
+describe('a connection that closes', () => {
+  const STATEMENT_TIMEOUT_MS = 100;
+  /** After that a silent connection is closed: db/postgres/connect.ts. */
+  const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
+  const database = useDatabase({ poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+
+  test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
+    await database.sql`select 1`;
+    const made = new Promise((settled) => {
+      setTimeout(() => void database.sql`select 1`.then(settled, settled), QUIET_MS + 50);
+    });
+    // This process is frozen for longer than a silent connection is kept, and finds two timers due at once: first its connection is
+    // given up, then it is used.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
+    await made;
+    await expect(database.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
+  }, 15_000);
+
+  test('statements made up to the moment a connection closes do not keep it from opening again', async () => {
+    const other = openDatabaseAt(database.url);
+    const { sql } = database;
+    const refused = new Set<string>();
+    const refuse = (error: { code: string }) => void refused.add(error.code);
+    for (let round = 0; round < 5; round += 1) {
+      const answer = () => sql`select pg_backend_pid() as pid`;
+      const [row] = await answer().catch(answer);
+      // In the phase of setImmediate: the last one before sockets that have ended are closed.
+      let stop = false;
+      const statement = () => {
+        if (stop) return;
+        sql`select 1`.catch(refuse);
+        setImmediate(statement);
+      };
+      statement();
+      await other.sql`select pg_terminate_backend(${row?.['pid'] as number}, 10000)`;
+      await sleep(100);
+      stop = true;
+      await sql`select 1`.catch(refuse);
+    }
+    expect(refused.size).toBeGreaterThan(0);
+    // What is not repaired waits five seconds, and five again.
+    expect(refused).not.toContain('CONNECT_TIMEOUT');
+    await other.close();
+  }, 60_000);
+});
+
+describe('a socket to a server', () => {
+  const opened: (() => unknown)[] = [];
+  afterEach(() => opened.splice(0).forEach((close) => close()));
+
+  test('back pressure is neither reported nor announced to be over', async () => {
+    const accepted: Socket[] = [];
+    const server = createServer((socket) => {
+      accepted.push(socket.pause());
+      opened.push(() => socket.destroy());
+    }).listen(0, '127.0.0.1');
+    opened.push(() => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const socket = (await serverSocket(`postgres://u@127.0.0.1:${port}/d`, 0).socket({
+      host: ['127.0.0.1'],
+      port: [port],
+    })) as Socket;
+    opened.push(() => socket.destroy());
+    let drained = false;
+    socket.on('drain', () => (drained = true));
+    // More than the kernel takes; its first four bytes are its length, as of every first message.
+    const message = Buffer.alloc(32 * 1024 * 1024);
+    message.writeUInt32BE(message.length);
+    expect(socket.write(message)).toBe(true);
+    expect(socket.writableNeedDrain).toBe(true);
+    await once(socket, 'connect');
+    await sleep(20);
+    accepted[0]?.resume();
+    while (socket.writableLength > 0) await sleep(10);
+    await sleep(20);
+    expect(drained).toBe(false);
+  });
 });
