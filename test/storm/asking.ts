@@ -33,10 +33,10 @@ export function openAsking() {
     improperAnswers,
     answers,
     /** @returns null when no answer came. */
-    async ask(
+    ask: async (
       { path, key, body }: Asked,
       { base, agent, timeoutMs = 20_000 }: Way,
-    ): Promise<StormAnswer | null> {
+    ): Promise<StormAnswer | null> => {
       try {
         const answer = await request(`${base}${path}`, {
           method: 'POST',
