@@ -57,15 +57,20 @@ export interface RunningProcess extends Omit<Beat, 'processId' | 'temporal'> {
   readonly withoutTemporal: boolean;
 }
 
+const LOST = `make_interval(secs => ${LOST_AFTER_MS / 1_000})`;
 const LIST = `
-  select ${columns('p', 'kind, host, build, started_at, seen_at')},
-    p.seen_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000}) as lost,
-    p.kind = 'worker' and coalesce(p.temporal_at < p.seen_at - make_interval(secs => ${LOST_AFTER_MS / 1_000}), true) as "withoutTemporal"
-  from processes p
-  where p.stopped_at is null and p.seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000})
+  with shown as (
+    select *, seen_at < service_now() - ${LOST} as lost from processes
+    where stopped_at is null and seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000}))
+  select ${columns('p', 'kind, host, build, started_at, seen_at')}, p.lost,
+    p.kind = 'worker' and coalesce(p.temporal_at, p.started_at) < p.seen_at - ${LOST} as "withoutTemporal"
+  from shown p
+  where not p.lost
+    or (select count(*) from shown s where (s.kind, s.host) = (p.kind, p.host) and not s.lost and s.started_at > p.seen_at)
+      < (select count(*) from shown s where (s.kind, s.host) = (p.kind, p.host) and s.lost and s.seen_at >= p.seen_at)
   order by p.kind, p.host, p.started_at`;
 
-/** The running processes, and those that were lost within a quarter of an hour. */
+/** The running processes, and those lost within a quarter of an hour for which none has started on their host since. */
 export const listProcesses = (reader: Reader) => rowsOf<RunningProcess>(reader, LIST, []);
 
 export interface PostgresState {

@@ -95,6 +95,32 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   expect(err).toMatch(/^error: not well: \d found/);
 });
 
+test('a lost process counts until another starts on its host; one start replaces one process', async () => {
+  await beat({ ...WORKER, processId: 'three' });
+  await advanceServiceClock(database, 60);
+  await beat(API);
+  const lost = async () => (await listProcesses(database.db)).filter((one) => one.lost).length;
+  expect(await lost()).toBe(2);
+  // On another host it is a further process.
+  await beat({ ...WORKER, processId: 'four', host: 'c' });
+  expect(await lost()).toBe(2);
+  await beat({ ...WORKER, processId: 'five' });
+  expect(await lost()).toBe(1);
+  await beat({ ...WORKER, processId: 'six' });
+  expect((await run()).code).toBe(0);
+});
+
+test('a worker that has just started has the time of three beats to reach Temporal', async () => {
+  const fresh = { ...WORKER, processId: 'fresh', temporal: false };
+  await beat(fresh);
+  expect((await run()).code).toBe(0);
+  await advanceServiceClock(database, 60);
+  await beat(API);
+  await beat(WORKER);
+  await beat(fresh);
+  expect(await run()).toMatchObject({ code: 1, out: expect.stringContaining('does not reach Temporal') });
+});
+
 test('the embedded stack makes no backups: that is a note, and no fault', async () => {
   await database.sql`truncate backups`;
   await database.sql`insert into partners (partner_id, name, created_at) values ('P100009', 'Old', service_now() - interval '3 days')`;
