@@ -122,9 +122,9 @@ export function reasonText({ why, what, from, to }: LateReason): string {
   const span = `${clock(from)} to ${to === null ? 'now' : clock(to)}`;
   switch (why) {
     case 'failed':
-      return `your endpoint answered ${/^\d/.test(what ?? '') ? '' : 'with '}${what}, ${span}`;
+      return `your endpoint ${/^\d/.test(what ?? '') ? `answered ${what}` : `failed: ${what}`}, ${span}`;
     case 'unanswered':
-      return `${what} attempts of ours have no recorded answer, ${span}`;
+      return `${what === '1' ? 'an attempt of ours has' : `${what} attempts of ours have`} no recorded answer, ${span}`;
     case 'held':
       return `held ${span}: ${whyHeld(what)}`;
     case 'paused':

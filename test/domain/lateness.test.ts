@@ -1,4 +1,4 @@
-import { lateReasons, latenessMs, type LatenessFacts } from '../../domain/lateness';
+import { lateReasons, latenessMs, type LatenessFacts, reasonText } from '../../domain/lateness';
 
 const at = (time: string) => new Date(`2026-11-22T${time}Z`);
 const FACTS: LatenessFacts = {
@@ -108,4 +108,14 @@ test('late until the delivery, or until now', () => {
   expect(latenessMs({ ...FACTS, sentAgainAt: at('12:09:00') })).toBe(60_000);
   expect(latenessMs({ ...FACTS, deliveredAt: null, sentAgainAt: at('12:59:00') })).toBe(60_000);
   expect(latenessMs({ ...FACTS, sentAgainAt: at('12:30:00') })).toBe(600_000);
+});
+
+test.each([
+  ['failed', '503 (3 times)', 'your endpoint answered 503 (3 times), 11-22 14:05:12Z to now'],
+  ['failed', 'timeout', 'your endpoint failed: timeout, 11-22 14:05:12Z to now'],
+  ['unanswered', '1', 'an attempt of ours has no recorded answer, 11-22 14:05:12Z to now'],
+  ['unanswered', '2', '2 attempts of ours have no recorded answer, 11-22 14:05:12Z to now'],
+  ['held', 'endpoint_gone', 'held 11-22 14:05:12Z to now: the endpoint answered 410 and was disabled'],
+] as const)('%s, %s: in words that a partner can read', (why, what, text) => {
+  expect(reasonText({ why, what, from: new Date('2026-11-22T14:05:12Z'), to: null })).toBe(text);
 });
