@@ -10,9 +10,13 @@ PARTNER_ID = os.environ["FUZZ_PARTNER_ID"]
 # Merchants that are quoted for, and M000005, whose set-up is incomplete.
 MERCHANTS = os.environ["FUZZ_MERCHANTS"].split(",")
 INCOMPLETE = "M000005"
+QUOTES = os.environ["FUZZ_QUOTES"].split(",")
+# Simulated ones.
+APPLICATIONS = os.environ["FUZZ_APPLICATIONS"].split(",")
 
 MERCHANT_FORMAT = re.compile(r"(M[0-9]{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})")
 PARTNER_FORMAT = re.compile(r"P[0-9]{6}")
+VISIBLE = re.compile(r"[!-~]{1,64}")
 LOAN_FORMAT = re.compile(r"[1-9][0-9]*(\.[0-9]{1,2})?")
 
 
@@ -39,7 +43,23 @@ def map_body(context, body):
         # Most generated amounts are beyond every product.
         pounds, point, pence = loan.partition(".")
         body["loan_amount"] = f"{int(pounds[-7:]) % 2_000_000 + 10}{point}{pence}"
+    quote = body.get("service_quote_id")
+    draw = sum(map(ord, quote)) if matches(VISIBLE, quote) else 0
+    if draw % 4 != 0:
+        body["service_quote_id"] = QUOTES[draw % len(QUOTES)]
+        # A generated name is no product of a quote.
+        if isinstance(body.get("credit_product"), str) and draw % 4 != 1:
+            del body["credit_product"]
     return body
+
+
+@schemathesis.hook
+def map_path_parameters(context, path_parameters):
+    """Puts a simulated application where an id of one is asked for, in every second case."""
+    given = (path_parameters or {}).get("credit_application_id")
+    if not isinstance(given, str) or sum(map(ord, given)) % 2 == 0:
+        return path_parameters
+    return {**path_parameters, "credit_application_id": APPLICATIONS[len(given) % len(APPLICATIONS)]}
 
 
 def error_of(response):

@@ -7,6 +7,7 @@ import document from '../../contracts/openapi.json';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
 import { connectDatabase } from '../../db/postgres/connect';
+import { connectPartner } from '../../dev/partner';
 import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';
 import { startOwnPostgres } from '../../test/support/postgres-server';
@@ -64,7 +65,9 @@ async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
     const api = await startApiProcess({ databaseUrl: postgres.url });
     try {
       let clean = true;
-      for (const path of PATHS) clean = (await attack(schemathesis, path, { directory, api, key })) && clean;
+      const given = await makeApplications(api, key);
+      for (const path of PATHS)
+        clean = (await attack(schemathesis, path, { directory, api, key, given })) && clean;
       return clean;
     } finally {
       await api.close();
@@ -90,10 +93,39 @@ async function fill(url: string): Promise<string> {
   }
 }
 
+/** Quotes, and simulated applications of the first: a generated id is never one that exists. Each quote has 20 at most. */
+async function makeApplications(api: ApiProcess, apiKey: string): Promise<Record<string, string>> {
+  const apiUrl = `https://127.0.0.1:${api.port}`;
+  const { client, close } = connectPartner({ apiUrl, ca: api.ca, partnerId: PARTNER_ID, apiKey });
+  try {
+    const input = {
+      merchant_id: 'M000001',
+      loan_amount: '900.00',
+      merchant_finance_url: 'https://shop.example/',
+    };
+    const quotes: string[] = [];
+    while (quotes.length < 100) quotes.push((await client.quote(input)).service_quote_id);
+    const [first = ''] = quotes;
+    const applications: string[] = [];
+    while (applications.length < 20) {
+      const opened = await client.simulateApplication({ service_quote_id: first });
+      applications.push(opened.credit_application_id);
+    }
+    return { FUZZ_QUOTES: quotes.join(','), FUZZ_APPLICATIONS: applications.join(',') };
+  } finally {
+    await close();
+  }
+}
+
 async function attack(
   schemathesis: string,
   path: string,
-  { directory, api, key }: { directory: string; api: ApiProcess; key: string },
+  {
+    directory,
+    api,
+    key,
+    given,
+  }: { directory: string; api: ApiProcess; key: string; given: Record<string, string> },
 ): Promise<boolean> {
   const cases = casesOf(path);
   const ca = join(directory, 'ca.pem');
@@ -117,6 +149,7 @@ async function attack(
       environment: {
         HYPOTHESIS_STORAGE_DIRECTORY: join(directory, 'hypothesis'),
         SCHEMATHESIS_HOOKS: join(__dirname, 'hooks.py'),
+        ...given,
         FUZZ_PARTNER_ID: PARTNER_ID,
         FUZZ_MERCHANTS: MERCHANTS.join(','),
         REQUESTS_CA_BUNDLE: ca,
