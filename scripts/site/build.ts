@@ -58,8 +58,13 @@ export async function ensureSite(): Promise<void> {
   const made = join(source, '.vitepress/dist');
   for (const [path, text] of plain) put(join(made, path), text);
   rmSync(SITE, { recursive: true, force: true });
-  renameSync(made, SITE);
-  rmSync(source, { recursive: true });
+  try {
+    renameSync(made, SITE);
+  } catch (error) {
+    // Another process was a moment faster, with the same site.
+    if (!existsSync(SITE)) throw error;
+  }
+  rmSync(source, { recursive: true, force: true });
   put(STAMP, wanted);
 }
 
