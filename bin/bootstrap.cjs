@@ -39,8 +39,8 @@ async function ensureInstalled() {
     // Another process may have done it meanwhile.
     if (upToDate()) return;
     say('Installing dependencies with npm ci (about a minute) ...');
-    const ci = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
-    // Standard output belongs to the command.
+    const ci = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+    // Standard output belongs to the command. Warnings are of packages for browsers, which name a newer Node.
     const child = spawn('npm', ci, { cwd: root, stdio: ['ignore', process.stderr, process.stderr] });
     alsoHeldBy(child.pid);
     const [code, signal] = await ended(child, true);

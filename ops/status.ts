@@ -176,8 +176,8 @@ function storedLines(
   const single = deliveries.oldestPausedMs;
   return {
     ...Object.fromEntries(
-      processes.map((one, nth) => [
-        `${one.kind === 'api' ? 'API' : 'Worker'} ${nth + 1}`,
+      processes.map((one) => [
+        `${one.kind === 'api' ? 'API' : 'Worker'} ${processes.filter(({ kind }) => kind === one.kind).indexOf(one) + 1}`,
         `${nameOf(one)}, up ${age(one.startedAt, at)}, seen ${age(one.seenAt, at)} ago`,
       ]),
     ),

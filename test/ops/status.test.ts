@@ -31,7 +31,7 @@ test('all is well: exit code 0, with builds, ages and the last backup', async ()
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(out).toMatch(/^Well\.\n/);
   expect(out).toMatch(/API 1 +API process a \(1\.2\.0\), up \d+ s, seen \d+ s ago/);
-  expect(out).toMatch(/Worker 2 +worker b \(1\.2\.0\)/);
+  expect(out).toMatch(/Worker 1 +worker b \(1\.2\.0\)/);
   expect(out).toMatch(/Postgres +leader, 0 standbys/);
   expect(out).toMatch(/Temporal +reached, current build: 1\.2\.0/);
   expect(out).toMatch(/Last backup +\d+ s ago/);
