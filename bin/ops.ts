@@ -1,7 +1,9 @@
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { connectDatabase } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
+import { builtWorkflows } from '../runtime/temporal/workflow-code';
 import { opsOptions } from '../ops/options';
 import { TASK_QUEUE, WORKER_DEPLOYMENT } from '../workflows/names';
 
@@ -49,6 +51,7 @@ async function main(): Promise<void> {
       },
       now: () => new Date(),
       interruptible,
+      workflows: () => builtWorkflows(join(__dirname, '..')),
       async temporal() {
         // Imported only here, because loading it takes longer than most commands.
         const { temporalOrders } = await import('../ops/temporal.js');

@@ -9,6 +9,7 @@ import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './ids';
 import type { OpsOptions } from './options';
 import { jsonText, textOf, WIDEST, type Answer } from './output';
+import type { WorkflowCode } from '../runtime/temporal/workflow-code';
 import type { TemporalOrders } from './temporal';
 
 /** What the command line needs from its surroundings. Functions are called only by commands that need them. */
@@ -24,6 +25,8 @@ export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'rete
   readonly interruptible: () => AbortSignal;
   readonly checkTarget: (url: string) => Promise<WebhookUrlCheck>;
   readonly temporal: () => Promise<TemporalOrders>;
+  /** The workflow code of this release. */
+  readonly workflows: () => WorkflowCode;
 }
 
 interface SharedOptions {

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
 import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
-import { builtWorkflows } from '../runtime/temporal/workflow-code';
 import { group, handle, type Call, type OpsDeps } from './call';
 import { listed, snakeCased } from './output';
 import type { TemporalOrders } from './temporal';
@@ -48,7 +47,7 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     )
     .option('--most <n>', 'of each kind: sending, retrying, paused, retention', wholeNumber(1, 10_000), 300);
   handle<{ most: number }>(check, deps, async ({ options: { most } }) => {
-    const { replayed, broken } = await (await deps.temporal()).replayRunning(builtWorkflows(), most);
+    const { replayed, broken } = await (await deps.temporal()).replayRunning(deps.workflows(), most);
     const counts = Object.entries(replayed).map(([kind, count]) => `${count} ${kind}`);
     return {
       json: { replayed, broken: broken.map(snakeCased) },

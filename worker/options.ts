@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { SendWebhook } from '../activities';
 import { parseKeyRing } from '../db/endpoints/key-ring';
@@ -74,7 +75,7 @@ export function workerOptions(
     databasePoolSize: config.DATABASE_POOL_SIZE,
     databaseTimeoutMs: config.DATABASE_TIMEOUT_MS,
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,
-    workflows: tuning.workflows ?? builtWorkflows(),
+    workflows: tuning.workflows ?? builtWorkflows(join(__dirname, '..')),
     build: buildId === undefined ? null : { deploymentName, buildId },
     mostSends: MOST_SENDS,
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,

@@ -2,16 +2,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 
-const FOLDER = join(__dirname, '../../workflows');
-/** Written by `npm run build`, beside the compiled code. */
-const BUNDLE = join(__dirname, '../../workflow-bundle.js');
-
 /** Code of the workflows: bundled, or the folder of their sources. */
 export type WorkflowCode = { readonly bundle: WorkflowBundleOption } | { readonly folder: string };
 
-/** The bundle of the build. From sources Temporal bundles the folder at the start, in two seconds. */
-export const builtWorkflows = (): WorkflowCode =>
-  existsSync(BUNDLE) ? { bundle: { codePath: BUNDLE } } : { folder: FOLDER };
+/**
+ * The bundle that `npm run build` writes beside the compiled code. From sources Temporal bundles the folder at the start, in two seconds.
+ * @param root folder above `bin/`; the caller gives it, because the build makes one file of all of `ops`
+ */
+export function builtWorkflows(root: string): WorkflowCode {
+  const codePath = join(root, 'workflow-bundle.js');
+  return existsSync(codePath) ? { bundle: { codePath } } : { folder: join(root, 'workflows') };
+}
 
 /** The code as options of a worker. */
 export function codeOptions(code: WorkflowCode) {

@@ -89,6 +89,7 @@ export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
   checkTarget: async (url) => checkWebhookUrl(url),
   storyUrl: (delivery) => deliveryStoryUrl('http://temporal.example/', 'quotes', delivery),
   temporal: async () => AWAY,
+  workflows: () => ({ folder: 'workflows' }),
 };
 
 const connectAsOps = (url: string) => () =>
