@@ -89,18 +89,22 @@ test.each(PATHS)(
   async (path) => {
     const workers = [await scene.worker({}, path), await scene.worker({}, path)];
     await Promise.all(workers.map((worker) => worker.ready()));
-    const stored = await Promise.all(
-      Array.from({ length: 30 }, () => storeTest(scene.database, { partnerId: scene.partnerId })),
-    );
-    expect((await scene.ended(90_000)).map(({ state }) => state)).toEqual(
-      Array.from({ length: 30 }, () => 'delivered'),
-    );
-    expect(timesSeen()).toEqual(Array.from({ length: 30 }, () => 1));
-    const fast = await Promise.all(
-      stored.map(({ notificationId }) => localActivitiesOf(temporal.env.client, notificationId)),
-    );
-    // How many find a place there depends on who comes first; and an endpoint that answers fast is soon known for it.
-    expect(path === 'regular' || fast.some((types) => types.length > 0)).toBe(true);
+    const stored: string[] = [];
+    const fast = async () => {
+      const types = await Promise.all(stored.map((id) => localActivitiesOf(temporal.env.client, id)));
+      return types.some(({ length }) => length > 0);
+    };
+    // Which worker claims them depends on who comes first, and the second one may not know yet that the endpoint is fast.
+    do {
+      const thirty = Array.from({ length: 30 }, () =>
+        storeTest(scene.database, { partnerId: scene.partnerId }),
+      );
+      stored.push(...(await Promise.all(thirty)).map(({ notificationId }) => notificationId));
+      const ended = await scene.ended(90_000);
+      expect(ended.map(({ state }) => state)).toEqual(stored.map(() => 'delivered'));
+    } while (path === 'fast' && stored.length < 90 && !(await fast()));
+    expect(timesSeen()).toEqual(stored.map(() => 1));
+    expect(path === 'regular' || (await fast())).toBe(true);
     await scene.expectInvariants({ kills: 0 });
   },
   180_000,
