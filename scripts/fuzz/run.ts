@@ -96,7 +96,8 @@ async function fill(url: string): Promise<string> {
 /** Quotes, and simulated applications of the first: a generated id is never one that exists. Each quote has 20 at most. */
 async function makeApplications(api: ApiProcess, apiKey: string): Promise<Record<string, string>> {
   const apiUrl = `https://127.0.0.1:${api.port}`;
-  const { client, close } = connectPartner({ apiUrl, ca: api.ca, partnerId: PARTNER_ID, apiKey });
+  const partner = connectPartner({ apiUrl, ca: api.ca, partnerId: PARTNER_ID, apiKey });
+  const { client } = partner;
   try {
     const input = {
       merchant_id: 'M000001',
@@ -113,7 +114,7 @@ async function makeApplications(api: ApiProcess, apiKey: string): Promise<Record
     }
     return { FUZZ_QUOTES: quotes.join(','), FUZZ_APPLICATIONS: applications.join(',') };
   } finally {
-    await close();
+    await partner.close();
   }
 }
 
