@@ -83,7 +83,7 @@ function parse(text: string): unknown {
   if (body === null && text.trim() !== 'null')
     throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    const twice = duplicateKey(text);
+    const twice = duplicateKey(text, Object.keys(body).length);
     if (twice !== undefined)
       throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', {
         field: twice.slice(0, LONGEST_NAME),
@@ -101,8 +101,9 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-function duplicateKey(text: string): string | undefined {
-  const seen = new Set<string>();
+// The first name that stands twice at the top, where `fields` names differ.
+function duplicateKey(text: string, fields: number): string | undefined {
+  const keys: string[] = [];
   let depth = 0;
   let string = '';
   for (let at = 0; at < text.length; at += 1) {
@@ -114,11 +115,9 @@ function duplicateKey(text: string): string | undefined {
     } else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
     else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
     // The string before a colon is a key.
-    else if (character === 0x3a /* : */ && depth === 1) {
-      const key = JSON.parse(string) as string;
-      if (seen.has(key)) return key;
-      seen.add(key);
-    }
+    else if (character === 0x3a /* : */ && depth === 1) keys.push(string);
   }
-  return undefined;
+  if (keys.length === fields) return undefined;
+  const names = keys.map((key) => JSON.parse(key) as string);
+  return names.find((name, at) => names.indexOf(name) < at);
 }

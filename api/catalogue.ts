@@ -212,7 +212,10 @@ export function createKeyUses(sql: Sql, now: () => number = Date.now) {
       const { hour, keys } = written;
       const ids = [...pending];
       await writeKeyUses(sql, ids, hour * HOUR_MS);
-      for (const id of ids) if (keys.add(id)) pending.delete(id);
+      for (const id of ids) {
+        keys.add(id);
+        pending.delete(id);
+      }
     },
   };
 }

@@ -88,6 +88,14 @@ export interface SummaryRequest {
   readonly link: string;
 }
 
+/** The lowest monthly repayment, and of equal ones the first. */
+function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | null {
+  let best: SummaryOffer | null = null;
+  for (const offer of offers)
+    if (best === null || offer.monthlyRepaymentPence < best.monthlyRepaymentPence) best = offer;
+  return best;
+}
+
 function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
   const price = formatPounds(monthlyRepaymentPence);
   const apr = formatApr(product.aprBasisPoints);
@@ -109,9 +117,8 @@ function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] 
  * communicate regulated promotions.
  */
 export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
-  const cheapestFirst = offers.toSorted((a, b) => a.monthlyRepaymentPence - b.monthlyRepaymentPence);
-  const best = fcaAuthorised && summaryStyle === 'offer' ? cheapestFirst[0] : undefined;
-  const texts = best === undefined ? [] : offerTexts(best);
+  const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : null;
+  const texts = best === null ? [] : offerTexts(best);
   // The templates have only single code units.
   const fitting = texts.find((text) => `${text} ${LEARN_MORE}`.length <= LONGEST_SUMMARY);
   return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
