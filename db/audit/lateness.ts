@@ -136,6 +136,7 @@ const INTERRUPTIONS = `
 
 /** Holds, pauses and outages, now over, since each was created or ordered to be sent again. */
 export async function listInterruptions(reader: Reader, notificationIds: readonly string[]) {
+  if (notificationIds.length === 0) return [];
   const ids = notificationIds.toSorted();
   type Row = Stored<LateReason> & { readonly notificationId: string };
   const rows = await runPrepared<Row>(reader, INTERRUPTIONS, [ids, ids.at(0) ?? '', ids.at(-1) ?? '']);

@@ -56,13 +56,9 @@ export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: 
   const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, ...after];
   const { partner: partnerId, environment, ...claim } = await oneRow<Row>(reader, CLAIM, parameters);
   const late = claim.claimed.filter(({ generation, ageMs }) => generation > 1 || ageMs > LATE_MS);
-  const found =
-    late.length === 0
-      ? []
-      : await listInterruptions(
-          reader,
-          late.map((one) => one.notificationId),
-        );
+  const ids = late.map(({ notificationId }) => notificationId);
+  // These details are for people. They are claimed by now, and wait for nothing else.
+  const found = await listInterruptions(reader, ids).catch(() => []);
   const claimed = claim.claimed.map((one) => {
     const interruptions = found.filter(({ notificationId }) => notificationId === one.notificationId);
     return interruptions.length === 0 ? one : { ...one, interruptions };

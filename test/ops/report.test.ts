@@ -115,6 +115,10 @@ test('a claim says of a late event what was in its way, for the page of its work
   await advanceServiceClock(database, 60);
   const { interruptions = [] } = (await claim()) ?? {};
   expect(interruptions).toContainEqual(expect.objectContaining({ why: 'our_outage', what: 'temporal' }));
+  // What was claimed is handed over even when nobody can say why it is late.
+  await database.sql`alter table delivery_intervals rename to gone`;
+  expect(await claim()).toEqual(expect.not.objectContaining({ interruptions: expect.anything() }));
+  await database.sql`alter table gone rename to delivery_intervals`;
 });
 
 test('one that was sent again is late from that order on, and says when that was; the whole way decides on --late', async () => {
