@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Change } from '../db/audit/change-log';
 import { existingEndpoint } from '../db/endpoints/endpoints';
-import { cancelNotification, notePause } from '../db/notifications/attempt';
+import { cancelNotification, notePause, noteResume } from '../db/notifications/attempt';
 import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
 import { countUnderWay } from '../db/notifications/hold';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
@@ -70,7 +70,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       const [id = '', ...more] = ids;
       const { order, said } = ORDERS[verb];
       if (more.length === 0) {
-        const delivery = await orderOne(call, verb, id);
+        const delivery = await orderOne(call, verb, id, ownRow);
         return orderAnswer(delivery, order, `${said}.${await leftRunning(call, verb, [delivery.partnerId])}`);
       }
       return orderEach(call, verb, [...new Set(ids)]);
@@ -88,9 +88,10 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     const found = await cancelInDatabase(call, notificationId, null);
     if (found.kind === 'cancelled') return cancelled;
     const { generation, partnerId } = found;
-    if (await giveOrder(call, { notificationId, generation, partnerId }, 'cancel', 'cancel')) {
+    const delivery = { notificationId, generation, partnerId };
+    if (await giveOrder(call, delivery, 'cancel', 'cancel', ownRow(delivery))) {
       const said = 'makes no further attempt; one that is under way is finished first.';
-      return orderAnswer({ notificationId, generation }, 'cancel', said);
+      return orderAnswer(delivery, 'cancel', said);
     }
     // No workflow will end it, so this command does, unless it has been started as another generation.
     if ((await cancelInDatabase(call, notificationId, generation)).kind === 'cancelled') return cancelled;
@@ -133,10 +134,10 @@ async function orderOne(
   call: Call,
   verb: Verb,
   wanted: string | Delivery,
-  logged?: Logged | null,
+  rowOf: (delivery: Delivery) => Logged | null,
 ): Promise<Delivery> {
   const delivery = typeof wanted === 'string' ? await deliveryUnderWay(call, wanted) : wanted;
-  if (await giveOrder(call, delivery, verb, ORDERS[verb].order, logged)) return delivery;
+  if (await giveOrder(call, delivery, verb, ORDERS[verb].order, rowOf(delivery))) return delivery;
   const why = 'it has just ended, or is started anew within a minute or so';
   throw new Refused(
     'conflict',
@@ -202,6 +203,7 @@ async function orderEach(
   once?: Logged,
 ): Promise<Answer> {
   const { deps } = call;
+  const rowOf = once === undefined ? ownRow : () => (given === 0 ? once : null);
   const interrupted = deps.interruptible();
   const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
   const startedAt = performance.now();
@@ -215,8 +217,7 @@ async function orderEach(
     if (interrupted.aborted)
       throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
     try {
-      const logged = once && (given === 0 ? once : null);
-      partnerIds.push((await orderOne(call, verb, one, logged)).partnerId);
+      partnerIds.push((await orderOne(call, verb, one, rowOf)).partnerId);
       given += 1;
     } catch (error) {
       if (!(error instanceof Refused)) {
@@ -239,25 +240,34 @@ async function orderEach(
   };
 }
 
+/** A row of the change log, without who and when. */
 type Logged = Pick<Change, 'subject' | 'details'>;
 
-/** Orders a delivery's workflow; logged once Temporal took it, unless `logged` is null. @returns false when there is no such workflow. @throws TemporalUnreachable */
+const ownRow = ({ notificationId, generation, partnerId }: Delivery): Logged => ({
+  subject: notificationId,
+  details: { partner_id: partnerId, generation },
+});
+
+/**
+ * Orders a delivery's workflow, and logs it once Temporal took it.
+ * @param row null: another row tells of it
+ * @returns false when there is no such workflow
+ * @throws TemporalUnreachable
+ */
 async function giveOrder(
   call: Call,
-  { partnerId, ...delivery }: Delivery,
+  { notificationId, generation }: Delivery,
   verb: string,
   order: DeliveryOrder,
-  logged?: Logged | null,
+  row: Logged | null,
 ): Promise<boolean> {
-  const { notificationId, generation } = delivery;
-  const own = { subject: notificationId, details: { partner_id: partnerId, generation } };
-  const row = logged === undefined ? own : logged;
+  const delivery = { notificationId, generation };
   const temporal = await call.deps.temporal();
   return changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
     if (!(await temporal.orderDelivery(delivery, order))) return false;
     if (row !== null) await log(row.subject, row.details);
     if (order === 'pause') await notePause(tx, delivery, call.deps.actor);
-    if (order === 'resume') await notePause(tx, delivery, null);
+    if (order === 'resume') await noteResume(tx, delivery);
     return true;
   });
 }

@@ -230,18 +230,17 @@ export async function keepAnswer(
   );
 }
 
-/** Notes that a delivery is paused. @param by null: that it is resumed. */
-export async function notePause(
-  reader: Reader,
-  { notificationId, generation }: NotificationRef,
-  by: string | null,
-): Promise<void> {
-  const event = by === null ? 'resume' : 'pause';
-  const update =
-    event === 'pause' ? updateText(event, { paused_by: 'coalesce(d.paused_by, $3)' }) : updateText(event, {});
-  await runPrepared(
-    reader,
-    `${update} where d.notification_id = $1 and d.generation = $2::int and ${fromText(event)}`,
-    [notificationId, generation, ...(by === null ? [] : [by])],
-  );
+const ofGeneration = 'where d.notification_id = $1 and d.generation = $2::int';
+const PAUSE = `
+  ${updateText('pause', { paused_by: 'coalesce(d.paused_by, $3)' })}
+  ${ofGeneration} and ${fromText('pause')}`;
+const RESUME = `${updateText('resume', {})} ${ofGeneration} and ${fromText('resume')}`;
+
+/** Notes who paused a delivery; of two, the first. */
+export async function notePause(reader: Reader, ref: NotificationRef, by: string): Promise<void> {
+  await runPrepared(reader, PAUSE, [ref.notificationId, ref.generation, by]);
+}
+
+export async function noteResume(reader: Reader, ref: NotificationRef): Promise<void> {
+  await runPrepared(reader, RESUME, [ref.notificationId, ref.generation]);
 }
