@@ -32,9 +32,17 @@ test('our processes are given no setting that the service does not know', () => 
   expect(given.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test("Temporal's dynamic configuration is what the bench measures, and TLS among its services", () => {
+test("Temporal's dynamic configuration is what the bench measures, with TLS and keep-alive among its services", () => {
   const file = readFileSync(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
   const rules = parse(file) as Record<string, { value: unknown }[]>;
   const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
-  expect(values).toEqual({ ...DEPLOYED_CONFIG, 'system.enableRingpopTLS': true });
+  const betweenHosts = [
+    'enableRingpopTLS',
+    'enableInternodeClientKeepAlive',
+    'enableInternodeServerKeepAlive',
+  ];
+  expect(values).toEqual({
+    ...DEPLOYED_CONFIG,
+    ...Object.fromEntries(betweenHosts.map((name) => [`system.${name}`, true])),
+  });
 });

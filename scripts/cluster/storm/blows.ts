@@ -13,6 +13,8 @@ export type Victim =
 export interface Blow {
   readonly victim: Victim;
   readonly what: string;
+  /** The longest pause of deliveries that it may cause, in seconds. Default: 60. */
+  readonly deliveriesS?: number;
   /** Causes the fault, and then does what only an operator would do to repair it. */
   readonly strike: (scene: ClusterScene, load: Load) => Promise<void>;
 }
@@ -38,6 +40,7 @@ async function untilLed(scene: ClusterScene, by: Machine): Promise<void> {
 const killed = (victim: Victim, unit: UnitName, name: MachineName, awayMs: number): Blow => ({
   victim,
   what: `${unit} of ${name} killed, back after ${awayMs / 1_000} s`,
+  ...(victim === 'temporal' && { deliveriesS: 30 }),
   async strike({ cluster }) {
     await cluster.machines[name].kill(unit);
     await sleep(awayMs);
@@ -48,6 +51,7 @@ const killed = (victim: Victim, unit: UnitName, name: MachineName, awayMs: numbe
 const frozen = (victim: Victim, unit: UnitName, name: MachineName, ms: number): Blow => ({
   victim,
   what: `${unit} of ${name} frozen for ${ms / 1_000} s`,
+  ...(victim === 'temporal' && { deliveriesS: 30 }),
   async strike({ cluster }) {
     await cluster.machines[name].freeze(unit);
     await sleep(ms);
@@ -147,6 +151,7 @@ const machineCutOff: Blow = {
 export const SHORT: readonly Blow[] = [
   leaderGone,
   killed('temporal', 'temporal', 'a', 3_000),
+  frozen('temporal', 'temporal', 'b', FREEZE_MS),
   killed('worker', 'worker', 'b', 3_000),
 ];
 

@@ -3,7 +3,7 @@ import { noKills } from '../../../test/storm/killer';
 import { runTester } from '../../../test/storm/tester';
 import { untilReady } from '../bring-up';
 import { untilTrue } from '../machine';
-import type { Blow, Victim } from './blows';
+import type { Blow } from './blows';
 import { startLoad } from './load';
 import type { ClusterScene } from './scene';
 
@@ -17,8 +17,8 @@ export type StormRun = Awaited<ReturnType<typeof runStorm>>;
 
 /** Load from beginning to end, one blow after the other, each when the cluster is whole again. */
 export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say: (text: string) => void) {
-  const struck: Partial<Record<Victim, number>> = {};
   const kills = noKills();
+  const pauses: { readonly blow: Blow; readonly quotesS: number; readonly deliveriesS: number }[] = [];
   const tester = runTester(scene);
   const load = startLoad(scene);
   try {
@@ -29,34 +29,32 @@ export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say:
     );
     await sleep(CALM_MS);
     const stormMs = performance.now();
-    for (const { victim, what, strike } of blows) {
+    for (const blow of blows) {
       kills.attemptsUnderWay += await underWay(scene);
       const fromMs = performance.now();
-      await strike(scene, load);
-      struck[victim] = (struck[victim] ?? 0) + 1;
+      await blow.strike(scene, load);
+      kills.counts[blow.victim] = (kills.counts[blow.victim] ?? 0) + 1;
       await whole(scene);
       await sleep(CALM_MS);
-      const [quotes, deliveries] = [load.quoteTimes, scene.deliveries].map((one) =>
-        one.longestPauseS(fromMs),
-      );
+      const quotesS = load.quoteTimes.longestPauseS(fromMs);
+      const deliveriesS = scene.deliveries.longestPauseS(fromMs);
+      pauses.push({ blow, quotesS, deliveriesS });
       const seconds = Math.round((performance.now() - fromMs) / 1_000);
       say(
-        `${what}: ${quotes} s without quotes, ${deliveries} s without deliveries; whole again after ${seconds} s`,
+        `${blow.what}: ${quotesS} s without quotes, ${deliveriesS} s without deliveries; whole again after ${seconds} s`,
       );
     }
     const longestWithoutQuotesS = load.quoteTimes.longestPauseS(stormMs);
     const longestDeliveryPauseS = scene.deliveries.longestPauseS(stormMs);
     const promised = await load.stop();
     const tested = await tester.stop(120_000);
-    const { postgres_leader: postgres = 0, ...others } = struck;
-    Object.assign(kills.counts, { postgres, ...others });
     await untilTrue('everything is delivered', END_MS, async () => (await open(scene)) === 0).catch(
       (error: Error) =>
         // The invariants name what is still open.
         say(error.message),
     );
     // The two longest pauses: over the whole storm, in seconds.
-    return { load, promised, tested, kills, struck, longestWithoutQuotesS, longestDeliveryPauseS };
+    return { load, promised, tested, kills, pauses, longestWithoutQuotesS, longestDeliveryPauseS };
   } finally {
     await tester.stop(0);
   }

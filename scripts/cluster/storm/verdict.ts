@@ -1,34 +1,27 @@
+import type { Finding } from '../../../test/storm/finding';
 import { findings } from '../../../test/storm/findings';
-import { miscounted } from '../../../test/support/invariants';
 import type { StormRun } from './run';
 import type { ClusterScene } from './scene';
 
 /** What the storm showed. The verdict is the last line of `npm run storm:cluster -- --json`. */
 export async function judge(scene: ClusterScene, run: StormRun) {
-  const { database, receiver, answered, witness } = scene;
-  const { load, promised, tested, kills } = run;
-  const lost = await missing(scene, 'quotes', 'quote_id', load.quotes);
-  const words = await missing(scene, 'storm_words', 'word', witness.acknowledged);
-  const rows = await database.sql<{ id: string; state: string }[]>`
-    select event_id as id, case when application_id is null and state = 'failed' then 'delivered' else state end as state
-    from notifications_now`;
-  const taken = new Map<string, number>();
-  for (const [nth, { headers }] of receiver.received.entries())
-    if (answered[nth] === 200) {
-      const id = String(headers['webhook-id']);
-      taken.set(id, (taken.get(id) ?? 0) + 1);
-    }
-  const stored = new Set(rows.map(({ id }) => id));
-  // Of applications each event that was acknowledged is one notification, beside the first.
-  const told = promised.reduce((sum, { statuses }) => sum + statuses.length + 1, 0) + tested.accepted;
-  const undelivered = rows.filter(({ state }) => state !== 'delivered').length;
-  const unknown = [...taken.keys()].filter((id) => !stored.has(id)).length;
-  const all = [
+  const { receiver, answered, witness } = scene;
+  const { load, promised, tested, kills, pauses } = run;
+  const quotes: Finding = {
+    invariant: '    every quote that was answered is stored',
+    looked: load.quotes.length,
+    seen: `${load.quotes.length} answered, ${load.refused()} refused or not answered`,
+    offenders: await missing(scene, 'quotes', 'quote_id', load.quotes),
+  };
+  const all: readonly Finding[] = [
+    quotes,
     {
-      invariant: '    every quote that was answered is stored',
-      looked: load.quotes.length,
-      seen: `${load.quotes.length} answered, ${load.refused()} refused or not answered`,
-      offenders: lost,
+      invariant: '    quotes and deliveries are back within the limits of each loss',
+      looked: pauses.length,
+      seen: `${pauses.length} losses`,
+      offenders: pauses
+        .filter(({ blow, quotesS, deliveriesS }) => quotesS > 45 || deliveriesS > (blow.deliveriesS ?? 60))
+        .map(({ blow, quotesS, deliveriesS }) => `${blow.what}: ${quotesS} s and ${deliveriesS} s`),
     },
     {
       invariant: '    what a Postgres acknowledged that had lost the lead is stored',
@@ -36,24 +29,32 @@ export async function judge(scene: ClusterScene, run: StormRun) {
       // Only some blows leave a Postgres that may believe it leads.
       optional: true,
       seen: `${witness.acknowledged.length} of ${witness.tried()} tries were acknowledged`,
-      offenders: words,
+      offenders: await missing(scene, 'storm_words', 'word', witness.acknowledged),
     },
     ...(await findings(scene, promised, tested, kills)),
   ];
+  const broken = (...texts: readonly string[]) =>
+    all
+      .filter(({ invariant }) => texts.some((text) => invariant.includes(text)))
+      .reduce((sum, { offenders }) => sum + offenders.length, 0);
+  const taken = receiver.received.flatMap(({ headers }, nth) =>
+    answered[nth] === 200 ? [String(headers['webhook-id'])] : [],
+  );
   return {
     findings: all,
     verdict: {
       quotes_answered: load.quotes.length,
-      quotes_lost: lost.length,
-      notifications: rows.length,
-      notifications_lost: undelivered + unknown + Math.max(0, told - rows.length),
-      miscounted: (await miscounted(database)).length,
+      quotes_lost: quotes.offenders.length,
+      notifications: all.find(({ invariant }) => invariant.startsWith('I1'))?.looked,
+      // Not ended or not stored; received but not stored.
+      notifications_lost: broken('I1 ', 'sequence of every application', 'I5 '),
+      miscounted: broken('I3 '),
       /** Events that a receiver took more than once. */
-      repeats: [...taken.values()].reduce((sum, times) => sum + times - 1, 0),
+      repeats: taken.length - new Set(taken).size,
       /** But for the time without a majority of etcd. */
       longest_without_quotes_s: run.longestWithoutQuotesS,
       longest_delivery_pause_s: run.longestDeliveryPauseS,
-      kills: run.struck,
+      kills: Object.fromEntries(Object.entries(kills.counts).filter(([, times]) => times > 0)),
     },
   };
 }
