@@ -291,19 +291,6 @@ describe('telling a status', () => {
     expect(other).toBeNull();
   });
 
-  test('twenty at once, each twice, are all answered, and make one history', async () => {
-    const id = await opened();
-    const statuses = ['submitted', 'accepted', 'signed', 'activated', 'paid_out', 'completed', 'declined'];
-    const events = Array.from({ length: 20 }, (_, at) => event(statuses[at % statuses.length] ?? ''));
-    const answers = await Promise.all([...events, ...events].map((one) => lender.tell(id, one)));
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
-    for (const at of events.keys()) expect(answers[at]?.text).toBe(answers[at + 20]?.text);
-    const { data } = (await lender.read(id)).body;
-    expect(data.lender_events).toHaveLength(20);
-    const sequences = data.notifications.map(({ sequence }: { sequence: number }) => sequence);
-    expect(sequences).toEqual(sequences.map((_: number, at: number) => at + 1));
-  });
-
   test.each<[number, string, string, Record<string, unknown>]>([
     [400, 'MISSING_FIELD', 'lender_event_id', { lender_event_id: null, occurred_at: null }],
     [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: '' }],

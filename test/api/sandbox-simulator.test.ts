@@ -216,23 +216,6 @@ test('thirty at once from one quote stay at twenty; a lender is neither counted 
   expect(await api.metric('pfqs_crowded_quote_applications_total')).toBe(0);
 });
 
-test('of two events at once one is applied when the other cannot follow it', async () => {
-  const id = await opened({ story: undefined });
-  await move(id, 'submitted');
-  const answers = await Promise.all([move(id, 'declined'), move(id, 'accepted'), move(id, 'declined')]);
-  const applied = answers.filter(({ status }) => status === 200);
-  const refused = answers.filter(({ status }) => status === 409);
-  // Accepted may come before declined, and nothing comes after that.
-  expect(applied.length + refused.length).toBe(3);
-  const told = await eventsOf(api.database, id);
-  expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, at) => at + 1));
-  expect(told.at(-1)?.data.status).toBe('declined');
-  expect(told).toHaveLength(2 + applied.length);
-  const same = await opened();
-  const twice = await Promise.all([move(same, 'submitted'), move(same, 'submitted')]);
-  expect(twice.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
-});
-
 test('a service key does not see a simulated application of its lender', async () => {
   const quote = await storeQuote(api.database, { partnerId: api.partnerId });
   const { body } = await open({ service_quote_id: quote.quoteId, credit_product: 'Classic 12' });

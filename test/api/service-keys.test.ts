@@ -8,7 +8,7 @@ import {
   hashKey,
 } from '../../db/keys';
 import { useApi } from '../support/api';
-import { internalClient, type InternalClient, APPLICATIONS } from '../support/internal-api';
+import { internalClient, type InternalClient } from '../support/internal-api';
 import { refusal, type Answer } from '../support/http-call';
 import { newReference } from '../support/applications';
 import { SHOP } from '../support/merchants';
@@ -212,16 +212,4 @@ test('a reference and an event id of its own say nothing of those of others', as
     status: 200,
     body: { data: { outcome: 'applied' } },
   });
-});
-
-test('a refused call is logged once with its key', async () => {
-  const applicationId = await opened();
-  const path = `${APPLICATIONS}/${applicationId}`;
-  const { keyId } = otherLender;
-  await otherLender.call({ method: 'GET', path, headers: { 'x-request-id': 'scope-find-me' } });
-  const key = { keyId, keyLender: 'lender_b', keyEnvironment: 'sandbox' };
-  expect(api.logged('"requestId":"scope-find-me"')).toMatchObject([
-    { level: 40, ...key, applicationId },
-    { level: 30, msg: 'request', status: 404, keyId },
-  ]);
 });

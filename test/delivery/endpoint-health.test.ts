@@ -1,19 +1,20 @@
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { useService } from '../support/service';
 import { until } from '../support/delivery';
-import { storeStatus, storeTest } from '../support/notifications';
+import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { opsJson } from '../ops/run';
-import { verifySignatures } from '../support/webhook-receiver';
+import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const { api, receiver, worker, register } = useService(temporal, {
+const service = useService(temporal, {
   worker: {
     DELIVERY_LADDER_SECONDS: '0,1,1,1,1',
     TEST_LADDER_SECONDS: '0,2,2',
     RECONCILE_AFTER_MS: '2000',
   },
 });
+const { api, receiver, worker, register } = service;
 let endpoint: { endpointId: string; secret: string };
 
 beforeEach(async () => {
@@ -124,4 +125,24 @@ test('40 events wait while the endpoint hangs: webhooks show has the attempts un
   expect(shown.last_attempts).toHaveLength(16);
   for (const attempt of shown.last_attempts)
     expect(attempt).toMatchObject({ outcome: null, finished_at: null, attempt_number: 1 });
+}, 60_000);
+
+// Names that lead to private addresses are tried in test/outbound, by the sender.
+test('an endpoint that registration refuses, in a row written by hand, is never connected to, and operators are warned', async () => {
+  const url = receiver.url.replace(RECEIVER_NAME, '127.0.0.1');
+  const { partnerId } = api;
+  const { endpointId } = await addEndpoint(api.database, { partnerId, url, keyRing: service.keys });
+  const { notificationId } = await storeTest(api.database, { partnerId });
+  await comesTo(notificationId, 'failed');
+  expect(await rowOf(notificationId)).toMatchObject({ reason: 'exhausted', attempts: 3 });
+  const attempts = await api.database
+    .sql`select failure, address, http_status as status from delivery_attempts`;
+  expect(attempts).toEqual(attempts.map(() => ({ failure: 'blocked_address', address: null, status: null })));
+  const warnings = worker.logs.filter((line) => line.includes('leads to where webhooks may not go'));
+  expect(warnings).toHaveLength(3);
+  expect(warnings[0]).toContain(`"endpointId":"${endpointId}"`);
+  const counted = /^pfqs_delivery_attempt_seconds_count\{.*outcome="blocked_address"\} 3$/m;
+  expect(await worker.worker.registry.metrics()).toMatch(counted);
+  expect(receiver.received).toEqual([]);
+  expect(await counts()).toMatchObject([{ delivered: 0, failed: 1, reserved: 0 }]);
 }, 60_000);

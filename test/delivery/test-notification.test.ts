@@ -126,15 +126,3 @@ test('reads as a story in Temporal, can be found by what it is, and tells no sec
 test('takes an empty body that says it is JSON', async () => {
   expect((await send(undefined, { body: '' })).status).toBe(200);
 });
-
-test('has failed at once when the endpoint answers 410, and the next needs another endpoint', async () => {
-  const counted = async () => (await api.database.sql`select delivered, reserved from monthly_counts`)[0];
-  const before = await counted();
-  receiver.behave(() => 410);
-  const answer = await send();
-  const data = { status: 'failed', reason: 'gone', environment: 'sandbox', attempt: { http_status: 410 } };
-  expect(answer).toMatchObject({ status: 200, body: { success: true, data } });
-  expect(receiver.received).toHaveLength(1);
-  expect(await send()).toMatchObject({ status: 409, body: { error: { code: 'WEBHOOK_NOT_REGISTERED' } } });
-  expect(await counted()).toEqual({ ...before, reserved: 0 });
-});

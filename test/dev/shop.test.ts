@@ -15,7 +15,7 @@ import { createSender, type Sender } from '../../outbound/sender';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startTestApi, type TestApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { startTestWorker, type TestWorker } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
@@ -226,21 +226,6 @@ describe('the pages', () => {
     });
   });
 
-  test('an application is moved one event at a time, and only as it may go', async () => {
-    await page.getByRole('link', { name: 'Learn more' }).click();
-    await page.getByRole('button', { name: /^Apply/ }).click();
-    for (const step of ['Submitted', 'Referred', 'Accepted', 'Cancelled']) {
-      await page.getByText('One event at a time').click();
-      await page.getByRole('button', { name: step, exact: true }).click();
-      await page.locator('#events li').filter({ hasText: step }).filter({ hasText: 'verified' }).waitFor();
-    }
-    await page.getByText('Nothing follows: this is the end').waitFor();
-    expect(await page.getByRole('button').count()).toBe(0);
-    await page.reload();
-    await page.getByRole('status').filter({ hasText: 'Cancelled.' }).waitFor();
-    expect(await page.locator('#events li').count()).toBe(5);
-  });
-
   test('the price has its representative example beside it, in the form of UK rules, and the disclosure', async () => {
     expect(await offer()).toMatch(
       /^Spread the cost from £(\S+) a month at 19\.9% APR representative\. Learn more\n/,
@@ -416,12 +401,6 @@ describe('the receiver', () => {
     expect(await post('/elsewhere', '')).toBe(404);
   });
 
-  test('keeps the last 200, newest first', async () => {
-    for (let sent = 0; sent <= 200; sent += 1) await post('/webhooks', String(sent));
-    const bodies = (await listed()).map(({ body }) => body);
-    expect([bodies.length, bodies[0], bodies.at(-1)]).toEqual([200, '200', '1']);
-  });
-
   test.each(['attacker.example', 'localhost.attacker.example:443', '127.0.0.1.nip.io', '[::1]'])(
     'a request for another host, %s, is not answered: its name may lead here',
     async (host) => {
@@ -450,14 +429,4 @@ describe('the receiver', () => {
     expect(lines.at(-1)).toMatch(/lists 4 events, and the receiver has accepted each: nothing is missing\./);
     await page.getByText('answers 200 to what it can verify').waitFor();
   }, 200_000);
-
-  test('what was sent comes from the API, and one is sent again', async () => {
-    const { eventId } = await storeStatus(api.database, { partnerId: api.partnerId, status: 'referred' });
-    const came = async () => (await listed()).filter((one) => one.eventId === eventId && one.verified).length;
-    await until(async () => (await came()) === 1, 'it has come');
-    await page.goto(`${shop.url}/developer`);
-    await page.getByRole('button', { name: `Send again: ${eventId}` }).click();
-    await page.getByRole('status').filter({ hasText: 'is sent again, with the same event id.' }).waitFor();
-    await until(async () => (await came()) === 2, 'it has come again');
-  });
 });

@@ -12,7 +12,6 @@ import { missingSearchAttributes } from '../../runtime/temporal/namespace';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
-import { provideSmallDisk } from '../support/small-disk';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';
@@ -323,38 +322,6 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
   await connection.close();
   await other.stop();
 });
-
-const asRoot = process.getuid?.() === 0 ? test : test.skip;
-asRoot(
-  'a full disk ends the start with what to do, leaves nothing running, and room helps',
-  async () => {
-    const disk = await provideSmallDisk();
-    const dataDir = join(disk.directory, basename(directory));
-    const small = { DATA_DIR: dataDir, XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory };
-    try {
-      for (const fullFrom of [/^/, /creating a new database cluster/, /Database schema/]) {
-        const running = start(small);
-        await running.waitFor(fullFrom, 60_000);
-        await disk.fill();
-        expect(await running.ended).toBe(1);
-        expect(running.output()).toMatch(/The disk is full\. Make room .*, then start again\.\n/);
-        expect(running.output()).not.toMatch(/\n +at /);
-        expect(await ours()).toEqual([]);
-        await disk.free();
-      }
-      const again = start(small);
-      await again.waitFor(UP, 60_000);
-      expect(await quoteOn(dataDir)).toBe(200);
-      await disk.fill();
-      signal(again.pid, 'SIGINT');
-      await again.ended;
-      expect(await ours()).toEqual([]);
-    } finally {
-      await disk.close();
-    }
-  },
-  300_000,
-);
 
 test('can be stopped while it starts', async () => {
   const fresh = start({ DATA_DIR: join(directory, 'another') });

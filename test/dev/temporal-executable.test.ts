@@ -146,22 +146,6 @@ test('takes the newest of those that are kept, and leaves those of other machine
   expect(asked).toEqual([]);
 });
 
-test('a toolchain that the user has chosen stays', async () => {
-  answer = 'nothing there';
-  const bin = writeProgram('chosen', 'go', brokenGo('[ "$1" != env ] || echo "GOTOOLCHAIN=local"\n'));
-  const failed = search(join(directory, 'never filled'), { path: `${bin}:${PATH}` });
-  await failed.ended;
-  expect(failed.stdout()).toMatch(/toolchain: of the user/);
-});
-
-test('prefers the one on the PATH', async () => {
-  const toolsDir = join(directory, 'never used');
-  const found = search(toolsDir, { path: `${directory}:${PATH}`, ignorePath: false });
-  await found.ended;
-  expect(found.stdout()).toBe(`found ${join(directory, 'temporal')}\n`);
-  expect(asked).toEqual([]);
-});
-
 test('takes over from a killed process, and names every way that failed', async () => {
   answer = 'nothing there';
   const toolsDir = join(directory, 'after a kill');
@@ -174,11 +158,6 @@ test('takes over from a killed process, and names every way that failed', async 
     /building Temporal .* with Go.*cannot be had here:.*PATH: .*download: .*404.*go install: .*no network here, toolchain: auto.*TEMPORAL_ADDRESS/s,
   );
   expect(readdirSync(toolsDir)).toEqual([]);
-});
-
-test('names the setting when its folder cannot be used', async () => {
-  const toolsDir = join(directory, 'temporal', 'a file is no folder');
-  await expect(findTemporal({ toolsDir, ignorePath: true })).rejects.toThrow(/XDG_CACHE_HOME/);
 });
 
 describe('on a machine that reaches the outside through a proxy only', () => {

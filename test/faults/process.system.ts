@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { until } from '../support/delivery';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 jest.setTimeout(60_000);
@@ -71,6 +72,26 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
   const rows = await admin.database.sql`select 1 from quotes where quote_id = any(${ids})`;
   expect(rows.count).toBe(5);
   await api.close();
+});
+
+test('SIGTERM under load: what was accepted is answered, then it leaves with 0', async () => {
+  const api = await startApiProcess({ databaseUrl: admin.databaseUrl });
+  const agent = new Agent({ connect: { ca: api.ca }, connections: 16 });
+  const outcomes: (number | string)[] = [];
+  const load = Array.from({ length: 16 }, async () => {
+    while (outcomes.at(-1) !== 'ECONNREFUSED')
+      await quotes(api, agent, { count: 1, key: admin.keys.test }).then(
+        ([answer]) => outcomes.push(answer?.status ?? 'none'),
+        (error: { code?: string }) => outcomes.push(String(error.code)),
+      );
+  });
+  await until(() => outcomes.length > 50, 'it is under load');
+  expect(await api.end('SIGTERM')).toBe(0);
+  await Promise.all(load);
+  await agent.destroy();
+  await api.close();
+  // What comes after the end is refused; nothing else fails.
+  expect(new Set(outcomes)).toEqual(new Set([200, 'ECONNREFUSED']));
 });
 
 describe('a log that nobody reads', () => {

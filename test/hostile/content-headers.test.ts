@@ -99,10 +99,6 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     expectBad(await encode(headers, { body: chunks, without: ['content-length'] }));
   });
 
-  test('two headers count as a list', async () => {
-    expectBad(await encode(['Content-Encoding: identity', 'Content-Encoding: gzip']));
-  });
-
   test.each(['identity', 'Identity', 'IDENTITY', '  identity  '])('%j is no encoding', async (value) => {
     expect(await encode([`Content-Encoding: ${value}`])).toMatchObject({ status: 200 });
   });

@@ -76,16 +76,6 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
     expect(answers[0]?.headers).toMatchObject({ 'x-request-id': 'mine', connection: 'close' });
     expect([answers.length, closed]).toEqual([1, true]);
   });
-
-  test('an offer to upgrade is not taken up', async () => {
-    for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
-      const headers = ['Connection: Upgrade', `Upgrade: ${protocol}`];
-      expectRefusal(await ask('GET', '/v1/nothing', { headers }, true), 404, 'NOT_FOUND');
-      const good = target.requests[listener];
-      const { answers } = await exchange(good, requestBytes(good, { headers }));
-      expect(answers[0]).toMatchObject({ status: 200 });
-    }
-  });
 });
 
 test('the connection goes on where the body was whole', async () => {

@@ -211,11 +211,6 @@ describe('exit codes', () => {
     }
   });
 
-  test('help of each group has examples', async () => {
-    const groups = 'partners keys merchants products quotes webhooks secrets notifications usage changes';
-    for (const group of groups.split(' ')) expect(await ops.text(group, '--help')).toContain('Examples:');
-  });
-
   test('3 for a database that cannot be reached, has no known address, or refuses the login', async () => {
     const err = 'error: no database: set DATABASE_URL\n';
     expect(await runAgainst(null)).toMatchObject({ code: 3, err });
@@ -227,35 +222,4 @@ describe('exit codes', () => {
     const err = expect.stringContaining('start the service once');
     expect(await runAgainst(otherDatabase('postgres'))).toMatchObject({ code: 1, err });
   });
-});
-
-/** Follows the commands for the next page. @returns the pages of ids. */
-async function pagesOf(noun: string, idName: string, ...filter: string[]): Promise<string[][]> {
-  const pages: string[][] = [];
-  let args = [noun, 'list', ...filter, '--limit', '2'];
-  for (;;) {
-    pages.push(await ops.column(idName, ...args));
-    const [, next] = /^There may be more: ops (.*)$/m.exec(await ops.text(...args)) ?? [];
-    if (next === undefined) return pages;
-    args = next.split(' ');
-  }
-}
-
-test('lists of keys and products have pages, in the order of the whole list', async () => {
-  await ops.json('partners create --name Paged --id P100077');
-  for (let nth = 0; nth < 5; nth += 1) await ops.json('keys create --partner P100077 --environment live');
-  expect((await pagesOf('keys', 'key_id')).flat()).toEqual(await ops.column('key_id', 'keys list'));
-  const own = await ops.column('key_id', 'keys list --partner P100077');
-  const pages = [own.slice(0, 2), own.slice(2, 4), own.slice(4)];
-  expect(await pagesOf('keys', 'key_id', '--partner', 'P100077')).toEqual(pages);
-
-  for (const merchant of ['M300071', 'M300072']) await ops.json('merchants create', merchant);
-  // Their order is not that of their names or ids.
-  const rows = ['C', 'A', 'B'].flatMap((name) =>
-    ['M300072', 'M300071'].map((id) => ({ ...PRODUCT_ROW, merchant_id: id, credit_product: name })),
-  );
-  await ops.import('products', rows);
-  const products = await ops.column('product_id', 'products list');
-  expect(products.length).toBeGreaterThanOrEqual(6);
-  expect((await pagesOf('products', 'product_id')).flat()).toEqual(products);
 });

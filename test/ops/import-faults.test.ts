@@ -62,12 +62,6 @@ describe('a CSV file with faults', () => {
     expect(await refused(HEAD.replaceAll(',', ';'), line())).toContain('commas, not by semicolons');
   });
 
-  test('merchants, which come as JSON only, say so', async () => {
-    const outcome = await ops.run(['merchants import -'], 'merchant_id,trading_name\nM200001,Shop');
-    const said = expect.stringContaining('merchants are imported from JSON');
-    expect(outcome).toMatchObject({ code: 1, err: said });
-  });
-
   test('a field of JSON has a hint too, and an inner field, in JSON and in a heading', async () => {
     const merchant = { merchant_id: 'M200009', tradingName: 'Shop', deposit_floor: { percnt: '10' } };
     const faults = (await faultsOf('merchants', [merchant])).join('\n');
@@ -175,14 +169,6 @@ describe('a products file with faults', () => {
     ]);
   });
 
-  test('names faults for people, one to a line', async () => {
-    const outcome = await ops.run(['products import -'], JSON.stringify([{ ...GOOD, apr: '9.95' }]));
-    const said =
-      'row 1, apr: must be a percentage in quotes with at most 1 decimal, such as "9.9" (it is "9.95")';
-    const err = `${said}\nerror: 1 fault found; nothing was written.\n`;
-    expect(outcome).toMatchObject({ code: 1, out: '', err });
-  });
-
   test('is refused when a published example is not reproduced', async () => {
     const representative_example = { loan_amount: '1200.00', monthly_repayment: '105.22' };
     const faults = await faultsOf('products', [{ ...GOOD, representative_example }]);
@@ -205,17 +191,6 @@ describe('a products file with faults', () => {
     expect(outcome.json().error.faults).toEqual([
       { row: null, field: null, message: expect.stringContaining(message) },
     ]);
-  });
-
-  test('does not let __proto__ pass as a field', async () => {
-    const text = JSON.stringify([GOOD]).replace('{', '{"__proto__":{"apr":"1.0"},');
-    expect(await faultsOf('products', text)).toEqual(['1 __proto__ is not a field of this format']);
-  });
-
-  test('that cannot be read says so', async () => {
-    const outcome = await ops.run(['products import /does/not/exist.json --json']);
-    expect(outcome.code).toBe(1);
-    expect(outcome.json().error.faults[0].message).toContain('The file cannot be read');
   });
 });
 

@@ -52,22 +52,6 @@ describe('importing products again', () => {
     for (const apr of ['15.0', '4.8']) expect((await dry(apr)).out).toContain('WARNING');
   });
 
-  test('of a CSV file says lines only, in changes and in faults', async () => {
-    const head = Object.keys(GOOD).join();
-    const line = (name: string) => `M300001,${name},lender_a,12,9.9,250.00,25000.00`;
-    const importing = async (...lines: string[]) =>
-      (await ops.import('products', lines.join('\n'), '--dry-run')).json();
-    const { changes } = await importing(head, '', line('Line A'), line('Line B'));
-    expect(changes.map(({ line: at, row }: { line: number; row?: number }) => [at, row])).toEqual([
-      [3, undefined],
-      [4, undefined],
-    ]);
-    const { error } = await importing(head, line('Line A'), '', line('Line A'));
-    expect(error.faults).toEqual([
-      { row: null, line: 4, field: 'credit_product', message: 'is the same as in line 2' },
-    ]);
-  });
-
   test('makes a new version when terms change, and none when nothing or only the place does', async () => {
     expect((await ops.import('products', [GOOD])).json()).toMatchObject({ created: 1 });
     expect((await ops.import('products', [GOOD])).json()).toMatchObject({ unchanged: 1, updated: 0 });
@@ -86,12 +70,6 @@ describe('importing products again', () => {
       active: false,
       display_order: 9,
     });
-  });
-
-  test('with --dry-run says what would happen and writes nothing', async () => {
-    const outcome = await ops.import('products', [{ ...GOOD, apr: '11.9' }], '--dry-run');
-    expect(outcome.json()).toMatchObject({ dry_run: true, updated: 1 });
-    expect((await versions())[0]).toMatchObject({ version: 2 });
   });
 
   test('accepts what show prints', async () => {

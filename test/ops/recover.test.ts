@@ -1,16 +1,13 @@
 import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recovery';
-import { listRecoverable } from '../../db/notifications/recoverable';
-import { setEndpointState } from '../../db/endpoints/endpoints';
 import { newPartner, putInState } from '../support/notifications';
 import { storeRow, type StoredRow } from '../support/partner-events';
 import { useOps } from './run';
 
 const ops = useOps();
 let partnerId = '';
-let endpointId = '';
 
 beforeEach(async () => {
-  ({ partnerId, endpointId } = await newPartner(ops.database, undefined, 'live'));
+  ({ partnerId } = await newPartner(ops.database, undefined, 'live'));
   ops.interruption = new AbortController();
 });
 
@@ -80,24 +77,6 @@ test('sends what failed, expired or is held once more, and writes each down', as
   expect((await ops.json('notifications recoveries --partner', partnerId))[0]).toMatchObject({ sent: 3 });
 });
 
-test('goes application by application, by sequence, whatever the ids say', async () => {
-  // Ids of several processes need not follow the sequence.
-  const ids = {
-    b2: await store({ state: 'failed', applicationId: 'app_B', sequence: 2, hoursAgo: 4 }),
-    a1: await store({ state: 'failed', applicationId: 'app_A', sequence: 1, hoursAgo: 2 }),
-    b1: await store({ state: 'held', applicationId: 'app_B', sequence: 1, hoursAgo: 3 }),
-    a2: await store({ state: 'failed', applicationId: 'app_A', sequence: 2, hoursAgo: 1 }),
-  };
-  const span = { partnerId, environment: null, since: '2000-01-01T00:00Z', until: '2100-01-01T00:00Z' };
-  const none = { application: '', sequence: 0, notificationId: '' };
-  const list = async (after = none) =>
-    (await listRecoverable(ops.database.db, { ...span, last: after })).map(
-      ({ notificationId }) => notificationId,
-    );
-  expect(await list()).toEqual([ids.a1, ids.a2, ids.b1, ids.b2]);
-  expect(await list({ application: 'app_A', sequence: 2, notificationId: ids.a2 })).toEqual([ids.b1, ids.b2]);
-});
-
 test('an interrupted one says how to continue, and continues without sending anything twice', async () => {
   const ids: string[] = [];
   for (let hoursAgo = 1; hoursAgo <= 5; hoursAgo += 1) ids.push(await store({ state: 'failed', hoursAgo }));
@@ -119,19 +98,6 @@ test('an interrupted one says how to continue, and continues without sending any
   expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
   const verbs = ['finish', 'resume', 'interrupt', 'begin'].map((verb) => `recoveries.${verb}`);
   expect(await ops.actionsOn(recoveryId)).toEqual(verbs);
-});
-
-test('stops when the endpoint is disabled meanwhile, loses nothing, and can be resumed', async () => {
-  for (const hoursAgo of [1, 2]) await store({ state: 'failed', hoursAgo });
-  const first = ops.run(recover('--since', '1d', '--yes', '--per-second', '1'));
-  while (!Object.values(await states()).includes('queued 2')) await new Promise(setImmediate);
-  const disable = { state: 'disabled', reason: 'gone' } as const;
-  await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, disable));
-  const stopped = await first;
-  expect(stopped).toMatchObject({ code: 1, err: expect.stringContaining('no active live endpoint') });
-  await ops.database.db.transaction((tx) => setEndpointState(tx, endpointId, { state: 'active' }));
-  const [, recoveryId = ''] = /--resume (rcv_\w+)$/m.exec(stopped.err) ?? [];
-  expect(await ops.json('notifications recover --resume', recoveryId)).toMatchObject({ sent: 2 });
 });
 
 test('a process whose recovery was resumed by another can send nothing more', async () => {

@@ -121,31 +121,6 @@ test('a worker that has just started has the time of three beats to reach Tempor
   expect(await run()).toMatchObject({ code: 1, out: expect.stringContaining('does not reach Temporal') });
 });
 
-test('the embedded stack makes no backups: that is a note, and no fault', async () => {
-  await database.sql`truncate backups`;
-  await database.sql`insert into partners (partner_id, name, created_at) values ('P100009', 'Old', service_now() - interval '3 days')`;
-  const ends = async (embedded: boolean) => {
-    const connect = () =>
-      connectDatabase({
-        url: database.url,
-        poolSize: 1,
-        applicationName: 'test',
-        statementTimeoutMs: 10_000,
-      });
-    const temporal = async () => ({ ...(await OTHER_DEPS.temporal()), ...ops.temporal });
-    return runWith({ ...OTHER_DEPS, connect, temporal, embedded: () => embedded }, ['status']);
-  };
-  expect(await ends(false)).toMatchObject({
-    code: 1,
-    out: expect.stringContaining('Backup: none in the last 26 hours'),
-  });
-  const { code, out } = await ends(true);
-  expect([code, out]).toEqual([
-    0,
-    expect.stringMatching(/^Well\..*Last backup +none: the embedded stack makes none$/ms),
-  ]);
-});
-
 test('Postgres is away, or accepts and says nothing: it says so within seconds, and what Temporal says', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => void sockets.push(socket));

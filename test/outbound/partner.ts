@@ -109,18 +109,18 @@ export async function startTcpServer(onSocket: (socket: Socket) => void = () => 
 }
 
 /** A server to which no connection comes about: the kernel drops every request for one without an answer. */
-export async function startDeafServer(address = '127.0.0.1') {
+export async function startDeafServer() {
   // A stopped process whose queue of connections is full.
   const child = spawn(process.execPath, [
     '-e',
-    `const server = require('node:net').createServer().listen({ port: 0, host: '${address}', backlog: 1 }, () => {
+    `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
       console.log(server.address().port);
       process.kill(process.pid, 'SIGSTOP');
     });`,
   ]);
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const port = Number(line.toString());
-  const fillers = Array.from({ length: 4 }, () => connect(port, address).on('error', () => {}));
+  const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
   await Promise.race(fillers.map((socket) => once(socket, 'connect')));
   return {
     port,

@@ -1,6 +1,5 @@
 import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
-import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
 import { newReference } from '../support/applications';
 import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../support/delivery';
@@ -12,87 +11,40 @@ import { fileNeeds } from '../support/needs';
 fileNeeds('HAProxy');
 
 /** Lender integrations before the real proxy, on the listener that docker-compose.yml puts on their network. */
-const day = 86_400_000;
-const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
-const names = [{ type: 'dns', value: 'gateway' }] as const;
 let api: TestApi;
 let lender: InternalClient;
 let open: HaProxy;
-let guarded: HaProxy;
-let theirs: IssuedCertificate;
-let strangers: IssuedCertificate;
 const agents: Agent[] = [];
 
 beforeAll(async () => {
   api = await startTestApi({});
   lender = await internalClient(api);
-  const authority = await createAuthority('A lender', validity);
-  theirs = await issueCertificate(authority, names, validity, ['clientAuth']);
-  const other = await createAuthority('Somebody else', validity);
-  strangers = await issueCertificate(other, names, validity, ['clientAuth']);
-  const both = [
-    { port: api.port, internalPort: api.internalPort },
-    { port: api.port, internalPort: api.internalPort },
-  ] as const;
-  open = await startHaProxy(both);
-  guarded = await startHaProxy(both, { lenderCa: authority.cert });
-  for (const proxy of [open, guarded])
-    await until(async () => (await proxy.up()).length === 2, 'the proxy sends to both', 30_000);
+  const { port, internalPort } = api;
+  open = await startHaProxy([
+    { port, internalPort },
+    { port, internalPort },
+  ]);
+  await until(async () => (await open.up()).length === 2, 'the proxy sends to both', 30_000);
 }, 120_000);
 
 afterAll(async () => {
   await Promise.all(agents.map((agent) => agent.destroy()));
   await open?.close();
-  await guarded?.close();
   await api?.close();
-});
-
-interface Call {
-  readonly method?: 'GET' | 'POST';
-  readonly path: string;
-  readonly body?: unknown;
-  readonly certificate?: IssuedCertificate;
-}
-
-async function call(proxy: HaProxy, { method = 'GET', path, body, certificate }: Call) {
-  const agent = new Agent({ connect: { ca: proxy.ca, ...certificate } });
-  agents.push(agent);
-  const answer = await request(`${proxy.lendersUrl}${path}`, {
-    method,
-    dispatcher: agent,
-    headers: { authorization: `Bearer ${lender.key}`, 'content-type': 'application/json' },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  const text = await answer.body.text();
-  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(text) };
-}
-
-async function openApplication(proxy: HaProxy, certificate?: IssuedCertificate) {
-  const quote = await api.quote({ merchant_id: SHOP });
-  const body = {
-    lender: 'lender_a',
-    lender_reference: newReference(),
-    finance_link: quote.body.data.products[0].merchant_finance_url,
-  };
-  return call(proxy, { method: 'POST', path: APPLICATIONS, body, ...(certificate && { certificate }) });
-}
-
-test('an application is opened and moved on over TLS', async () => {
-  const opened = await openApplication(open);
-  expect(opened).toMatchObject({ status: 200, headers: { 'x-request-id': expect.any(String) } });
-  const path = `${APPLICATIONS}/${opened.body.data.credit_application_id}`;
-  const event = { lender_event_id: 'one', status: 'accepted', occurred_at: new Date().toISOString() };
-  const told = await call(open, { method: 'POST', path: `${path}/lender-events`, body: event });
-  expect(told.body.data).toMatchObject({ outcome: 'applied' });
-  expect((await call(open, { path })).body.data).toMatchObject({ status: 'accepted' });
 });
 
 test.each(['/health', '/ready', '/metrics', '/', '/v1/finance-quote', '/internal/v2', '//metrics'])(
   '%s is not theirs',
   async (path) => {
-    const { status, body } = await call(open, { path });
-    expect(status).toBe(404);
-    expect(body).toEqual({ success: false, error: { code: 'NOT_FOUND', message: expect.any(String) } });
+    const dispatcher = new Agent({ connect: { ca: open.ca } });
+    agents.push(dispatcher);
+    const headers = { authorization: `Bearer ${lender.key}` };
+    const { statusCode, body } = await request(`${open.lendersUrl}${path}`, { dispatcher, headers });
+    expect(statusCode).toBe(404);
+    expect(await body.json()).toEqual({
+      success: false,
+      error: { code: 'NOT_FOUND', message: expect.any(String) },
+    });
   },
 );
 
@@ -120,26 +72,6 @@ test.each([
   'GET /openapi.json/../metrics',
 ])('%s leads nowhere', async (line) => {
   expect(await statusOf(line)).toMatch(/^HTTP\/1\.1 40[04] /);
-});
-
-test('without TLS nothing is answered', async () => {
-  const plain = open.lendersUrl.replace('https', 'http');
-  await expect(fetch(`${plain}/openapi.json`)).rejects.toThrow(/\w/);
-});
-
-test('the keys of partners and the public API have no meaning there', async () => {
-  const answer = await request(`${open.lendersUrl}${APPLICATIONS}/app_01M81D4CH2WMHNS9FCP9KJFFXH`, {
-    dispatcher: new Agent({ connect: { ca: open.ca } }),
-    headers: { authorization: `Bearer ${api.keys.test}` },
-  });
-  expect(answer.statusCode).toBe(401);
-  await answer.body.dump();
-});
-
-test('with an authority of the lenders, a client without its certificate is refused', async () => {
-  await expect(openApplication(guarded)).rejects.toThrow(/certificate required|socket|other side closed/i);
-  await expect(openApplication(guarded, strangers)).rejects.toThrow(/unknown ca|socket|other side closed/i);
-  expect(await openApplication(guarded, theirs)).toMatchObject({ status: 200 });
 });
 
 describe('made-up service keys', () => {

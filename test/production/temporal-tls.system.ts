@@ -22,7 +22,6 @@ const root = join(__dirname, '../..');
 let temporal: ProductionTemporal;
 let ca: Buffer;
 let stranger: TestTls;
-let own: { cert: Buffer; key: Buffer };
 
 /** Runs a process of ours to its end. */
 const run = (script: string, environment: Readonly<Record<string, string>>, ...args: string[]) =>
@@ -35,7 +34,6 @@ beforeAll(async () => {
   temporal = await startProductionTemporal();
   const file = (name: string) => readFile(join(temporal.certificates, 'client', name));
   ca = await file('ca.pem');
-  own = { cert: await file('cert.pem'), key: await file('key.pem') };
   stranger = await createTestTls([{ type: 'dns', value: 'temporal-client' }]);
   // The job of that name: it waits for the server, and proves that our certificate is accepted.
   await run('bin/prepare-temporal.ts', temporal.environment);
@@ -64,14 +62,6 @@ test.each([
   },
   60_000,
 );
-
-test('with our certificate both are', async () => {
-  const options = { address: temporal.address, tls: tlsWith(own) };
-  const client = await Connection.connect({ ...options, connectTimeout: 10_000 });
-  await client.close();
-  const worker = await NativeConnection.connect(options);
-  await worker.close();
-}, 60_000);
 
 /** What becomes of a connection within a second. */
 async function standing(address: string, pair: { cert?: Buffer | string; key?: Buffer | string } | null) {

@@ -16,21 +16,13 @@ export interface ProxiedApi {
 /** A real HAProxy with deploy/proxy/haproxy.cfg as it is; only addresses differ, which come from the environment. */
 export type HaProxy = Awaited<ReturnType<typeof startHaProxy>>;
 
-/**
- * @param lenderCa authority, PEM, of the certificates that lender integrations must have; without one they need none.
- * @throws when there is no `haproxy` (Debian package haproxy), or it does not start.
- */
-export async function startHaProxy(
-  apis: readonly [ProxiedApi, ProxiedApi],
-  { lenderCa = '' }: { readonly lenderCa?: string } = {},
-) {
+/** @throws when there is no `haproxy` (Debian package haproxy), or it does not start. */
+export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
   const directory = await temporaryDirectory('haproxy');
   const dismissWatchdog = startWatchdog(directory);
   const tls = await createTestTls();
   const pem = join(directory, 'tls.pem');
   await writeFile(pem, tls.cert + tls.key, { mode: 0o600 });
-  const lenderCaFile = join(directory, 'lender-ca.pem');
-  await writeFile(lenderCaFile, lenderCa);
   const [https = 0, http = 0, internal = 0, lenders = 0] = await freeLowPorts(4);
   // The directory on the command line is how the watchdog finds it.
   const child = spawn(
@@ -45,8 +37,6 @@ export async function startHaProxy(
         PROXY_INTERNAL: `127.0.0.1:${internal}`,
         PROXY_PEM: pem,
         PROXY_LENDERS: `127.0.0.1:${lenders}`,
-        PROXY_LENDER_CA: lenderCaFile,
-        LENDER_CA_FILE: lenderCa === '' ? '' : lenderCaFile,
         API_1: `127.0.0.1:${apis[0].port}`,
         API_1_READY: String(apis[0].internalPort),
         API_1_INTERNAL: `127.0.0.1:${apis[0].internalPort}`,

@@ -4,7 +4,6 @@ import type { createActivities } from '../../activities';
 import { openWorkerSession } from '../../worker/session';
 import { bundleWith, prebuiltBundle, testTemporal } from '../support/temporal';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/histories';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { openReleases, type Releases } from './releases';
 
@@ -22,57 +21,6 @@ beforeEach(async () => {
   releases = await openReleases(temporal);
 }, 300_000);
 afterEach(() => releases.close());
-
-test('deliveries under way go over to build two and back to build one, by the steps of docs/operations/upgrade.md', async () => {
-  const { scene, release, setCurrent, check, notify, attempts, builds } = releases;
-  scene.receiver.behave(() => 503);
-  const one = await release('one');
-  await one.ready();
-  await setCurrent('one');
-  const early = await notify();
-  await until(async () => (await attempts(early.id)) > 0, 'an attempt of build one', 60_000);
-
-  const codeOfTwo = await bundleWith(directory, 'retry ladder', 'ladder of build two');
-  const two = await release('two', { WORKFLOW_BUNDLE: codeOfTwo });
-  await two.ready();
-  // Temporal lists a workflow under its new status a moment later.
-  await until(
-    async () => (await check(codeOfTwo)).replayed['retrying'] === 1,
-    'it replays with build two',
-    60_000,
-  );
-  expect(await check(codeOfTwo)).toMatchObject({ broken: [] });
-  await setCurrent('two');
-  await until(async () => (await builds(early.handle)).includes('two'), 'it went over', 60_000);
-  // Until it has heard of the change a worker may start a delivery eagerly (test/versioning/eager-start.system.ts).
-  const current = () => /.*"current":(\w+)/s.exec(one.output())?.[1];
-  await until(() => current() === 'false', 'build one knows', 60_000);
-  const late = await notify();
-  await until(async () => (await attempts(late.id)) > 1, 'two attempts of build two', 60_000);
-  expect(await builds(late.handle)).toEqual(['two']);
-  expect(await one.end('SIGTERM')).toBe(0);
-  expect((await late.handle.describe()).raw.workflowExtendedInfo).toBeDefined();
-  const { events } = await early.handle.fetchHistory();
-  const summaries = (events ?? []).flatMap(({ userMetadata: told }) =>
-    told?.summary?.data ? [Buffer.from(told.summary.data).toString()] : [],
-  );
-  for (const text of ['retry ladder', 'ladder of build two'])
-    expect(summaries.some((summary) => summary.includes(text))).toBe(true);
-
-  const again = await release('one');
-  await again.ready();
-  await setCurrent('one');
-  for (const { handle } of [early, late])
-    await until(async () => (await deploymentsOf(handle)).at(-1) === 'one', 'it went back', 60_000);
-  expect(await two.end('SIGTERM')).toBe(0);
-  scene.receiver.behave(() => 200);
-  expect((await scene.ended()).map(({ state, generation }) => [state, generation])).toEqual([
-    ['delivered', 1],
-    ['delivered', 1],
-  ]);
-  expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
-  await scene.expectInvariants({ kills: 0 });
-}, 180_000);
 
 test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost', async () => {
   const { scene, release, setCurrent, check, notify, attempts, rowOf } = releases;

@@ -1,6 +1,5 @@
 import { ulid } from 'ulid';
 import { useApi } from '../../support/api';
-import { putInState } from '../../support/notifications';
 import { addPartner, addSilentEndpoint, storeRow } from '../../support/partner-events';
 import { refusal } from '../../support/http-call';
 
@@ -226,30 +225,6 @@ describe('recover', () => {
 });
 
 describe('the progress of a recovery', () => {
-  test('follows what it has sent: delivering, then finished', async () => {
-    const { recovery_id: id } = (await recover()).body.data;
-    const ids = await Promise.all([store(), store(), store()]);
-    await api.database.sql`update notifications set recovery_id = ${id}`;
-    await api.database
-      .sql`update recoveries set found = 4, sent = 3, skipped = 1, state = 'done', ended_at = now()`;
-    const become = (at: number, state: 'delivered' | 'failed' | 'started') =>
-      putInState(api.database, ids[at] ?? '', state);
-    const now = async (status: string, counts: object) =>
-      expect((await progress(id)).body.data).toMatchObject({ status, matched: 4, resent: 3, ...counts });
-    const finished_at = expect.stringMatching(/Z$/);
-    await become(0, 'delivered');
-    await become(1, 'started');
-    await now('delivering', { delivered: 1, failed: 1, finished_at: null });
-    await become(1, 'delivered');
-    await now('finished', { delivered: 2, failed: 1, finished_at });
-    // Another one takes up what had failed: of this one it has failed still.
-    await api.database
-      .sql`update notifications set recovery_id = 'rcv_2' where notification_id = ${ids[2] ?? ''}`;
-    await now('finished', { delivered: 2, failed: 1 });
-    await api.database.sql`update recoveries set state = 'interrupted', ended_at = null`;
-    await now('stopped', { finished_at });
-  });
-
   test("another's, or the other environment's, is 404 as one that is not there", async () => {
     const { recovery_id: id } = (await recover()).body.data;
     const nothing = await progress(`rcv_${ulid()}`);

@@ -70,31 +70,6 @@ describe('opening an application', () => {
     const [row] = await database.sql`select body from notifications where application_id = ${applicationId}`;
     expect(row?.['body']).toMatch(/,"credit_product":"Classic 12"}}$/);
   });
-
-  test('takes any product of the lender, and without a product the amounts of any, or of the summary', async () => {
-    const response = '{"data":{"deposit_adjustment":{"corrected_deposit":"200.00"}}}';
-    const { quoteId } = await storeQuote(database, { partnerId, response });
-    const half = { loanPence: 50_000, depositPence: 50_000 };
-    for (const fields of [
-      { ...half, creditProduct: 'Half down' },
-      { ...half, creditProduct: null },
-      { loanPence: 80_000, depositPence: 20_000, creditProduct: null },
-      { merchantReference: null },
-    ]) {
-      expect(await create(wanted(quoteId, fields))).toMatchObject({ kind: 'created', isNew: true });
-    }
-    for (const fields of [half, { loanPence: 80_000, depositPence: 20_000 }])
-      expect(await create(wanted(quoteId, fields))).toEqual({ kind: 'amounts_not_quoted' });
-  });
-
-  test('of ten at once makes one, and the answer is the same when its quote is gone', async () => {
-    const { quoteId } = await storeQuote(database, { partnerId });
-    const first = wanted(quoteId);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => create(first)));
-    expect(answers.filter((answer) => answer.kind === 'created' && answer.isNew)).toHaveLength(1);
-    await database.sql`delete from quotes where quote_id = ${quoteId}`;
-    expect(await create(first)).toMatchObject({ kind: 'created', isNew: false });
-  });
 });
 
 describe('what a lender tells', () => {

@@ -138,24 +138,6 @@ test('a pause waits for the attempts that two workers are opening, and each that
   expect(await opening).toEqual({ kind: 'paused' });
 });
 
-test('while many attempts are being opened, none begins after the pause', async () => {
-  const stored = [];
-  for (let nth = 0; nth < 60; nth += 1) stored.push(await store());
-  let after = Number.NaN;
-  const openAll = stored.map((one) => openAttempt(database.db, { ...one, generation: 1 }));
-  const pausing = pause().then(async () => {
-    [{ after }] = await database.sql<
-      [{ after: number }]
-    >`select count(*)::int as after from delivery_attempts`;
-  });
-  const opened = await Promise.all(openAll);
-  await pausing;
-  const [row] = await database.sql`select count(*)::int as begun from delivery_attempts`;
-  expect(row).toEqual({ begun: after });
-  expect(opened.filter(({ kind }) => kind === 'open')).toHaveLength(after);
-  expect(opened.filter(({ kind }) => kind === 'paused')).toHaveLength(60 - after);
-});
-
 test('a test keeps its unit of the quota, and one that is waiting can be cancelled', async () => {
   await pause();
   const { notificationId } = await storeTest(database, tenant);
