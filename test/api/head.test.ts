@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { goodRequests, SECURITY_HEADERS } from '../hostile/raw';
+import { SECURITY_HEADERS } from '../hostile/raw';
 import { useApi } from '../support/api';
 import { APPLICATIONS } from '../support/internal-api';
 
@@ -71,28 +71,4 @@ test.each([
 ])('HEAD of %s, with a key and without', async (path, status) => {
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, 401);
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
-});
-
-test('HEAD of metrics', async () => {
-  const url = `http://127.0.0.1:${api.internalPort}/metrics`;
-  const [get, head] = [await ask('GET', url), await ask('HEAD', url)];
-  // They count what goes on meanwhile, and their length changes with it.
-  const { 'content-length': length, ...headers } = get.headers;
-  expect(Number(length)).toBeGreaterThan(1_000);
-  const own = { ...headers, 'content-length': expect.any(String) };
-  expect(head).toEqual({ status: 200, text: '', headers: own });
-});
-
-test('HEAD of an application', async () => {
-  const { internal } = await goodRequests(api);
-  const origin = `http://127.0.0.1:${api.internalPort}`;
-  const opened = await request(`${origin}${APPLICATIONS}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${internal.key}`, 'content-type': 'application/json' },
-    body: internal.body,
-  });
-  const { data } = (await opened.body.json()) as { data: { credit_application_id: string } };
-  const path = `${APPLICATIONS}/${data.credit_application_id}`;
-  await expectTheSame(`${origin}${path}`, 200, internal.key);
-  await expectTheSame(`${origin}${path.slice(0, -1)}`, 404, internal.key);
 });

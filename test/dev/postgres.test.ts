@@ -77,12 +77,3 @@ test('runs in a process group of its own and never as root', async () => {
   expect(String(row?.['status'])).not.toMatch(/^Uid:\s+0\s/m);
   await server.stop();
 });
-
-test('explains a wrong password, a foreign folder and a setting that Postgres refuses', async () => {
-  await expect(startPostgres({ dataDir, port, password: 'another' })).rejects.toThrow(/refuses its password/);
-  const foreign = join(directory, 'foreign');
-  await mkdir(foreign);
-  await writeFile(join(foreign, 'letter.txt'), 'hello');
-  await expect(startPostgres({ dataDir: foreign, port, password: 'x' })).rejects.toThrow(/no Postgres data/);
-  await expect(start({ max_connections: 'many' })).rejects.toThrow(/max_connections/);
-});

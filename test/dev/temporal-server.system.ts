@@ -1,9 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
+import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
 import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';
@@ -68,21 +67,4 @@ test('starts anew where another version has written the file, and says so', asyn
   progress.length = 0;
   await (await start(progress)).stop();
   expect(progress).toEqual([]);
-});
-
-test('says why it did not start: port taken, data that is none, program that is none', async () => {
-  const squatter = createServer();
-  await new Promise<void>((resolve) => squatter.listen(port, '127.0.0.1', resolve));
-  await expect(start()).rejects.toThrow(new RegExp(`Port ${port} is in use.* set STACK_PORT`));
-  await new Promise((resolve) => squatter.close(resolve));
-
-  const broken = join(directory, 'broken');
-  await mkdir(broken);
-  await writeFile(temporalDataFile(broken), 'no database');
-  await expect(startTemporal({ executable, dataDir: broken, port, uiPort: null })).rejects.toThrow(
-    /Temporal ended while starting.*broken\.log.*not a database/s,
-  );
-  await expect(
-    startTemporal({ executable: '/nowhere/temporal', dataDir, port, uiPort: null }),
-  ).rejects.toThrow(/could not be run.*ENOENT/);
 });

@@ -155,14 +155,3 @@ test('many workers and the lender at once apply it once, in one history', async 
     expect(await operatorEventsOf(id)).toHaveLength(1);
   }
 });
-
-test('while a lender’s event is being recorded nobody waits for it', async () => {
-  const id = await openedIn('accepted');
-  await told(id, 'paid_out', 1);
-  await clock(10);
-  await database.sql.begin(async (tx) => {
-    await tx`select 1 from credit_applications where application_id = ${id} for update`;
-    expect(await applyOverdueEvents(database.db, id, applicationEventText)).toBeNull();
-  });
-  expect(await applyAll()).toHaveLength(1);
-});
