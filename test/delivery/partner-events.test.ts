@@ -4,7 +4,6 @@ import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { useService } from '../support/service';
 import { testTemporal } from '../support/temporal';
-import { verifySignatures } from '../support/webhook-receiver';
 
 /** What partners do for themselves, with a real worker, Temporal and endpoint. */
 const temporal = testTemporal();
@@ -56,33 +55,6 @@ const recover = (fields = {}) =>
     path: '/v1/notifications/recover',
     body: { created_from: hourAgo(), created_to: new Date(Date.now() + 60_000).toISOString(), ...fields },
   });
-
-test('an event that failed is listed with its attempts, resent with the same id, and counted once', async () => {
-  receiver.behave(() => 503);
-  await application();
-  await until(async () => (await listed())[0]?.status === 'retrying', 'it is tried again');
-  expect((await listed())[0]?.next_attempt_at).toMatch(/Z$/);
-  await all('failed', 1);
-  const [failed] = await listed('status=failed');
-  const { notification_id: id, event_id: eventId } = failed ?? { notification_id: '', event_id: '' };
-  expect(await counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
-
-  receiver.behave(() => 200);
-  for (let times = 1; times <= 2; times += 1) {
-    expect((await api.call({ path: `/v1/notifications/${id}/resend` })).status).toBe(202);
-    await until(() => receiver.received.length === 2 + times, 'it has arrived again');
-    await all('delivered', 1);
-    expect(await counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
-  }
-  const { attempt_log: log, payload, ...read } = await get(`/v1/notifications/${id}`);
-  expect(read).toMatchObject({ status: 'delivered', attempts: 4, next_attempt_at: null, reason: null });
-  expect(log.map((one: { http_status: number }) => one.http_status)).toEqual([503, 503, 200, 200]);
-  for (const request of receiver.received) {
-    expect(request.body).toBe(payload);
-    expect(request.headers['webhook-id']).toBe(eventId);
-    verifySignatures(request, endpoint.secret);
-  }
-}, 90_000);
 
 test('what an outage has cost comes back in order, each once, and the recovery reports it', async () => {
   receiver.behave(() => 500);

@@ -1,26 +1,16 @@
 import { ulid } from 'ulid';
 import { useService } from '../support/service';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { until } from '../support/delivery';
 import { storeStatus } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { opsJson } from '../ops/run';
 
 const temporal = testTemporal();
-const environment = { DELIVERY_LADDER_SECONDS: '0,1,1,1,1,1', TEST_LADDER_SECONDS: '0,1,1' };
-let proxy: TcpProxy;
-let second: TestWorker | undefined;
-const service = useService(temporal, async () => {
-  proxy = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
-  return { worker: environment, temporalAddress: `127.0.0.1:${proxy.port}` };
-});
-afterAll(async () => {
-  await second?.close();
-  await proxy?.close();
+const service = useService(temporal, {
+  worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1,1,1', TEST_LADDER_SECONDS: '0,1,1' },
 });
 beforeEach(async () => {
-  proxy.refuse(false);
   await service.api.database
     .sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
   await service.register();
@@ -102,50 +92,4 @@ test('after a hold, the page of the next workflow names it', async () => {
   expect(await detailsOf(notificationId)).toMatch(
     /^Before this:\n\n- held .* to .*: the endpoint was disabled by an operator of the service$/,
   );
-});
-
-test('a pause while two workers send: no attempt begins after it, what was sent is recorded, nothing is lost', async () => {
-  second = await startTestWorker({
-    databaseUrl: service.api.databaseUrl,
-    temporal: { address: temporal.address, namespace: temporal.namespace },
-    taskQueue: service.taskQueue,
-    receiver: service.receiver,
-    keys: service.keys,
-    environment,
-  });
-  await second.ready();
-  let underWay = 0;
-  service.receiver.behave(() => (response) => {
-    underWay += 1;
-    setTimeout(() => {
-      underWay -= 1;
-      response.writeHead(200).end();
-    }, 1_000);
-  });
-  for (let nth = 0; nth < 80; nth += 1) await store();
-  await until(() => sent() >= 10, 'some are being sent');
-  await pause();
-  const [{ begun = 0 } = {}] = await service.api.database
-    .sql`select count(*)::int as begun from delivery_attempts`;
-  await until(async () => sent() === begun && underWay === 0, 'what was begun is sent');
-  // A restarted worker begins none either.
-  await second.close();
-  second = undefined;
-  await quietFor(2_000);
-  await until(() => delivered(begun), 'what was sent is recorded');
-  expect(begun).toBeLessThan(80);
-  await resume();
-  await until(() => delivered(80), 'all are delivered', 40_000);
-  expect(sent()).toBe(80);
-});
-
-test('pause and resume need no Temporal', async () => {
-  proxy.refuse(true);
-  proxy.cut();
-  await store();
-  await pause();
-  proxy.refuse(false);
-  await quietFor(4_000);
-  await resume();
-  await until(() => sent() === 1, 'it is sent', 40_000);
 });

@@ -4,14 +4,11 @@ import {
   exchange,
   expectBad,
   expectLimits,
-  expectRefusal,
   hostileTarget,
-  LISTENERS,
   openConnections,
   openTls,
   pause,
   quoteBytes,
-  requestBytes,
   type Exchange,
 } from './raw';
 
@@ -132,44 +129,3 @@ test('who asks for pages and reads none of them is cut off; who reads slowly is 
   expect([await openConnections(target.api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
   for (const socket of [idler, reader]) socket.destroy();
 });
-
-test('chunks without end are refused once they are too many, and the connection ends', async () => {
-  const chunk = Buffer.from(`1000\r\n${' '.repeat(4_096)}\r\n`);
-  let sent = 0;
-  const { answers, closed } = await wait((socket) => {
-    socket.write(head('Transfer-Encoding: chunked'));
-    drip(socket, 5, () => {
-      sent += 4_096;
-      return chunk;
-    });
-  });
-  expectBad(answers[0]);
-  expect(answers).toHaveLength(1);
-  expect(closed).toBe(true);
-  expect(sent).toBeLessThan(20_000_000);
-});
-
-test('a huge body is answered before it is there, and its connection ends', async () => {
-  const head = { without: ['content-length'], headers: ['Content-Length: 9007199254740991'], body: '' };
-  const push = async (listener: (typeof LISTENERS)[number]) => {
-    const good = target.requests[listener];
-    let sent = 0;
-    let sentBeforeTheAnswer = 0;
-    const outcome = await exchange(good, '', {
-      untilClosed: true,
-      patienceMs: 20_000,
-      drive: (socket: Socket) => {
-        socket.write(requestBytes(good, { ...head, line: 'PUT /v1/nothing HTTP/1.1' }));
-        socket.once('data', () => (sentBeforeTheAnswer = sent));
-        const feed = setInterval(() => socket.write(Buffer.alloc(4_096), () => (sent += 4_096)), 5);
-        socket.once('close', () => clearInterval(feed));
-      },
-    });
-    return { ...outcome, sentBeforeTheAnswer };
-  };
-  for (const { answers, closed, sentBeforeTheAnswer } of await Promise.all(LISTENERS.map(push))) {
-    expectRefusal(answers[0], 404, 'NOT_FOUND');
-    expect([answers.length, closed]).toEqual([1, true]);
-    expect(sentBeforeTheAnswer).toBeLessThan(1_000_000);
-  }
-}, 30_000);

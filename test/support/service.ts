@@ -11,8 +11,6 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>;
 export interface TestServiceOptions {
   readonly api?: Record<string, string>;
   readonly worker?: Record<string, string>;
-  /** Way of the worker to Temporal, where that is not its own address. */
-  readonly temporalAddress?: string;
   /** An existing database to use; it is not dropped. */
   readonly databaseUrl?: string;
 }
@@ -29,7 +27,7 @@ export async function startTestService(temporal: TestTemporal, options: TestServ
   ]);
   const worker = await startTestWorker({
     databaseUrl: api.databaseUrl,
-    temporal: { address: options.temporalAddress ?? temporal.address, namespace: temporal.namespace },
+    temporal,
     taskQueue,
     receiver,
     keys,

@@ -5,12 +5,11 @@ export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 const TICK_MS = 10;
 
-/** Forwards a free loopback port to `target`. */
-export async function startTcpProxy(target: { host?: string; port: number }) {
-  const faults = { delayMs: 0, dripBytes: 0, frozen: false, refusing: false };
+/** Forwards a free loopback port to `port`. */
+export async function startTcpProxy({ port }: { readonly port: number }) {
+  const faults = { delayMs: 0, frozen: false };
   const sockets = new Set<Socket>();
   const pumps = new Set<() => void>();
-  let clients = 0;
 
   /** Copies one direction through a queue, so that every fault is a matter of when the queue is emptied. */
   const join = (from: Socket, to: Socket) => {
@@ -19,13 +18,9 @@ export async function startTcpProxy(target: { host?: string; port: number }) {
     let finished = false;
     const pump = () => {
       if (faults.frozen || finished) return;
-      let allowance = faults.dripBytes || Number.POSITIVE_INFINITY;
-      for (let head = queue[0]; head && head.due <= Date.now() && allowance > 0; head = queue[0]) {
-        const part = head.data.subarray(0, allowance);
-        allowance -= part.length;
-        if (part.length === head.data.length) queue.shift();
-        else head.data = head.data.subarray(part.length);
-        to.write(part);
+      for (let head = queue[0]; head && head.due <= Date.now(); head = queue[0]) {
+        queue.shift();
+        to.write(head.data);
       }
       if (queue.length > 0 || !ended) return;
       finished = true;
@@ -36,7 +31,7 @@ export async function startTcpProxy(target: { host?: string; port: number }) {
     from.on('data', (data) => {
       queue.push({ data, due: Date.now() + faults.delayMs });
       // With no fault set nothing waits for the tick.
-      if (faults.delayMs === 0 && faults.dripBytes === 0) pump();
+      if (faults.delayMs === 0) pump();
     });
     from.on('end', () => {
       ended = true;
@@ -53,20 +48,8 @@ export async function startTcpProxy(target: { host?: string; port: number }) {
   };
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    if (faults.refusing) {
-      client.on('error', () => undefined);
-      client.resetAndDestroy();
-      return;
-    }
-    const upstream = connect({
-      host: target.host ?? '127.0.0.1',
-      port: target.port,
-      allowHalfOpen: true,
-      noDelay: true,
-    });
+    const upstream = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     sockets.add(client).add(upstream);
-    clients += 1;
-    client.once('close', () => (clients -= 1));
     join(client, upstream);
     join(upstream, client);
   });
@@ -80,12 +63,8 @@ export async function startTcpProxy(target: { host?: string; port: number }) {
   };
   return {
     port: (server.address() as AddressInfo).port,
-    /** Connections open at this moment. */
-    connections: () => clients,
     /** Holds every chunk back for so long, in both directions. 0: no delay. */
     delay: (ms: number) => void (faults.delayMs = ms),
-    /** Passes at most so many bytes per 10 ms and direction. 0: as fast as it comes. */
-    drip: (bytes: number) => void (faults.dripBytes = bytes),
     /** Passes nothing on and closes nothing; new connections are accepted and hang. */
     freeze: () => void (faults.frozen = true),
     /** Passes on what has piled up. */
@@ -95,8 +74,6 @@ export async function startTcpProxy(target: { host?: string; port: number }) {
     },
     /** Resets every open connection. */
     cut,
-    /** Resets new connections as they come; open ones live on. */
-    refuse: (on: boolean) => void (faults.refusing = on),
     close: async () => {
       cut();
       await new Promise((resolve) => server.close(resolve));

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
 import { temporalOrders } from '../../ops/temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/histories';
 import { storeTest } from '../support/notifications';
 import type { TestTemporal } from '../support/temporal';
 
@@ -59,8 +57,6 @@ export async function openReleases(temporal: TestTemporal) {
     },
     rowOf,
     attempts: async (id: string) => (await rowOf(id))?.attempts.length ?? 0,
-    /** Those that worked on a delivery. */
-    builds: async (handle: WorkflowHandle) => [...new Set(await deploymentsOf(handle))],
     close: () => scene.close(),
   };
 }
