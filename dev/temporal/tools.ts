@@ -211,7 +211,7 @@ async function toolchain(go: string): Promise<string[]> {
 }
 
 /** Its installer puts it where the PATH of many accounts does not lead. */
-async function findGo(): Promise<string> {
+export async function findGo(): Promise<string> {
   for (const go of ['go', '/usr/local/go/bin/go']) {
     try {
       await runProgram(go, ['version'], { timeoutMs: 10_000 });

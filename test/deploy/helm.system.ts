@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
+import { BlockList, isIPv6 } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { goInstall, openToolsFolder, runProgram } from '../../dev/temporal/tools';
+import { runProgram } from '../../dev/temporal/tools';
+import { isPublicAddress } from '../../outbound/connect';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import { composeServices } from '../support/compose-file';
+import { findHelm, findKubeconform, KUBERNETES, writeSchemas } from '../support/helm';
 
-const HELM = '3.22.0';
 const CHART = 'deploy/helm';
 const peers = (cidr: string) => [{ ipBlock: { cidr } }];
 
@@ -50,7 +53,12 @@ interface Pod {
     readonly readinessProbe?: object;
   }[];
 }
-type Rules = readonly { readonly ports?: readonly { readonly port: number }[] }[];
+type Rules = readonly {
+  readonly ports?: readonly { readonly port: number }[];
+  readonly to?: readonly {
+    readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+  }[];
+}[];
 interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string };
@@ -63,22 +71,13 @@ interface Rendered {
 
 let directory: string;
 let helm: string;
+let kubeconform: string;
+let schemas: string;
 beforeAll(async () => {
   directory = await temporaryDirectory('helm');
-  const tools = await openToolsFolder();
-  const folder = join(tools.path, `helm-${HELM}`);
-  helm = join(folder, 'helm');
-  await mkdir(folder, { recursive: true });
-  const works = runProgram(helm, ['version'], { timeoutMs: 10_000 });
-  await works.catch(() =>
-    goInstall({
-      packages: [`helm.sh/helm/v3/cmd/helm@v${HELM}`],
-      what: 'Helm',
-      folder,
-      tools,
-      onProgress: () => undefined,
-    }),
-  );
+  helm = await findHelm();
+  kubeconform = await findKubeconform();
+  schemas = await writeSchemas(directory);
 }, 1_200_000);
 afterAll(() => removeDirectory(directory));
 
@@ -161,6 +160,28 @@ test.each([
   },
 );
 
+// No Go module has the definition of WorkerDeployment. Its fields were compared by hand with that of temporal-worker-controller of August 2026.
+test.each(
+  Object.keys(SETS).flatMap((name) =>
+    KUBERNETES.map((version) => ({ name: name as keyof typeof SETS, version })),
+  ),
+)('$name: Kubernetes $version knows every field', async ({ name, version }) => {
+  const text = await run('template quotes', SETS[name]);
+  const flags = ['-strict', '-output', 'json', '-summary', '-verbose', '-skip', 'WorkerDeployment'];
+  const command = [kubeconform, ...flags, '-kubernetes-version', version, '-schema-location', schemas];
+  // It ends with 1 when it finds something.
+  const out = await runProgram('sh', ['-c', '"$@" || true', 'sh', ...command], {
+    timeoutMs: 60_000,
+    input: Readable.from(text),
+  });
+  const { resources } = JSON.parse(out) as { resources: { kind: string; status: string; msg: string }[] };
+  const refused = resources.filter(
+    ({ kind, status }) => kind !== 'WorkerDeployment' && status !== 'statusValid',
+  );
+  expect(refused).toEqual([]);
+  expect(resources.length).toBe(parseAllDocuments(text).length);
+});
+
 test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone outside, and nothing else reaches it', async () => {
   const all = await rendered(SETS['an ingress, and the Prometheus operator']);
   const policies = all.filter(({ kind }) => kind === 'NetworkPolicy');
@@ -177,6 +198,38 @@ test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone 
     'quotes-migrate': { from: [], to: [53, 5432] },
     'quotes-prepare-temporal': { from: [], to: [53, 7233] },
   });
+});
+
+test('of the addresses outside a worker reaches those that it takes for public, by IPv4 and IPv6', async () => {
+  const policies = (await rendered(SETS["Temporal's Worker Controller"])).filter(
+    ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'quotes-worker',
+  );
+  const outside = policies.flatMap(
+    ({ spec }) => spec.egress?.find(({ ports }) => ports?.[0]?.port === 1)?.to ?? [],
+  );
+  const has = (cidr: string, address: string) => {
+    const [network = '', bits] = cidr.split('/');
+    const list = new BlockList();
+    list.addSubnet(network, Number(bits), isIPv6(network) ? 'ipv6' : 'ipv4');
+    return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  };
+  const reached = (address: string) =>
+    outside.some(
+      ({ ipBlock }) =>
+        has(ipBlock?.cidr ?? '', address) && !ipBlock?.except?.some((cidr) => has(cidr, address)),
+    );
+  const open = ['93.184.215.14', '2606:2800:21f:cb07::1', '2a00:1450:4009::1'];
+  const closed = ['10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.31.0.1', '192.168.0.1'];
+  closed.push(
+    '::1',
+    'fd00::1',
+    'fe80::1',
+    'ff02::1',
+    '2002:a01:203::1',
+    '64:ff9b::a01:203',
+    '::ffff:10.1.2.3',
+  );
+  for (const judge of [isPublicAddress, reached]) expect([...open, ...closed].filter(judge)).toEqual(open);
 });
 
 test('the alert rules are those of deploy/prometheus, with the address of the runbooks', async () => {

@@ -1,7 +1,3 @@
-{{- define "pfqs.name" -}}
-{{ .Release.Name }}
-{{- end }}
-
 {{- define "pfqs.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
