@@ -5,11 +5,11 @@
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
-import { bringUp, isReady } from './cluster/bring-up';
+import { bringUp, isReady, ops } from './cluster/bring-up';
 import { inNamespaces } from './cluster/inside';
 import type { Machine } from './cluster/machine';
 import { ADDRESSES, plugCable, pullCable, TWINS, type MachineName } from './cluster/network';
-import { readEnvironment, type UnitName } from './cluster/units';
+import type { UnitName } from './cluster/units';
 
 const say = (text: string) => console.log(text);
 
@@ -95,13 +95,6 @@ async function run(directory: string): Promise<number> {
     await (verbs[verb] ?? (() => say(HELP)))();
   }
 }
-
-/** As the comment in ops.env says. */
-const ops = (machine: Machine, args: readonly string[]) =>
-  machine.run('quotes', [process.execPath, '/srv/quotes/app/dist/bin/ops.js', ...args], {
-    ...readEnvironment(`${machine.srv}/etc/quotes/ops.env`),
-    OPS_ACTOR: 'cluster',
-  });
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -8,6 +8,9 @@ if [ -e "$kept" ]; then
   gzip -cd "$kept" | cmp -s - "$1" || { echo "archive: $kept is there, and is another file" >&2; exit 1; }
   exit 0
 fi
-gzip -c "$1" >"$kept.part"
-sync "$kept.part"
-mv "$kept.part" "$kept"
+# A name of its own: two servers of a cluster may archive the same file at once.
+part=$(mktemp "$kept.XXXXXX")
+trap 'rm -f "$part"' EXIT
+gzip -c "$1" >"$part"
+sync "$part"
+mv "$part" "$kept"

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
-import { newSecrets, writeMachineFiles } from './files';
+import { newSecrets, own, RELEASE, writeMachineFiles } from './files';
 import { openMachine, untilTrue, type Machine } from './machine';
 import {
   ADDRESSES,
@@ -67,11 +67,12 @@ export async function bringUp(options: BringUpOptions) {
   say('Redis, two Temporal, two HAProxy');
   c.start('redis');
   for (const machine of [a, b]) for (const unit of ['temporal', 'proxy'] as const) machine.start(unit);
-  await job(a, 'prepare-temporal', 'worker.env');
+  await job(a, 'prepare-temporal', 'ops.env');
 
   say('two API processes, two workers');
   for (const machine of [a, b]) for (const unit of ['api', 'worker'] as const) machine.start(unit);
   await untilReady(180_000);
+  await ops(a, ['deployments', 'set-current', RELEASE]);
   return {
     ...prepared,
     patroni,
@@ -104,13 +105,14 @@ export async function untilReady(timeoutMs: number): Promise<void> {
     await untilTrue(`API process, worker and proxy of ${name} are ready`, timeoutMs, () => isReady(name));
 }
 
-/** Runs a job of ours to its end, with the settings of this file. */
-const job = (machine: Machine, name: string, file: string) =>
-  machine.run(
-    'quotes',
-    [process.execPath, `/srv/quotes/app/dist/bin/${name}.js`],
-    readEnvironment(join(machine.srv, 'etc/quotes', file)),
-  );
+/** Runs a job of ours to its end, with the settings of this file. @returns what it has printed */
+const job = (machine: Machine, name: string, file: string, args: readonly string[] = []) =>
+  machine.run('quotes', [process.execPath, `/srv/quotes/app/dist/bin/${name}.js`, ...args], {
+    ...readEnvironment(join(machine.srv, 'etc/quotes', file)),
+    OPS_ACTOR: 'cluster',
+  });
+
+export const ops = (machine: Machine, args: readonly string[]) => job(machine, 'ops', 'ops.env', args);
 
 async function temporalSchema(prepared: Prepared, leader: MachineName, directory: string): Promise<void> {
   const tools = join(directory, 'tools');
@@ -155,8 +157,15 @@ async function prepare({ directory, say, extra }: BringUpOptions) {
   writeFileSync(join(directory, 'resolv.conf'), `nameserver ${PARTNER_ADDRESS}\n`);
   // The cache is in a home folder, which the accounts of the machines may not enter.
   cpSync(server, join(directory, 'temporal-server'));
+  const backups = join(directory, 'backups');
+  for (const folder of ['', 'archive', 'base', 'dump', 'metrics']) {
+    mkdirSync(join(backups, folder));
+    own(join(backups, folder), 'postgres');
+  }
   const mounts = {
+    'app/deploy': join(root, 'deploy'),
     'app/dist': join(app, 'dist'),
+    backups,
     'app/node_modules': join(root, 'node_modules'),
     'bin/temporal-server': join(directory, 'temporal-server'),
   };
@@ -181,6 +190,8 @@ async function prepare({ directory, say, extra }: BringUpOptions) {
     /** Folder of Temporal's client certificate. */
     temporalClient: join(temporalFolder, 'client'),
     sqlTool,
+    backups,
+    postgresBin: postgresBin(),
   };
 }
 

@@ -26,6 +26,9 @@ export function newSecrets(): Secrets {
 
 const root = join(__dirname, '../..');
 
+/** The first. */
+export const RELEASE = 'release-1';
+
 /** The folders of /srv/quotes/etc: who reads each, and its files, by their paths from deploy/cluster. */
 const FOLDERS = {
   etcd: { owner: 'etcd', files: ['etcd.env'] },
@@ -110,12 +113,14 @@ export function writeMachineFiles(wanted: MachineFiles): void {
     'temporal/client.pem': of('client/cert.pem') + of('client/key.pem'),
   });
   for (const data of ['etcd', 'postgres']) folder(data, data);
-  for (const mountPoint of ['app/dist', 'app/node_modules', 'bin']) folder(mountPoint, 'root');
+  for (const mountPoint of ['app/dist', 'app/node_modules', 'app/deploy', 'backups', 'bin'])
+    folder(mountPoint, 'root');
   writeFileSync(join(srv, 'bin/temporal-server'), '');
+  writeFileSync(join(srv, 'app/release.env'), `WORKER_BUILD_ID=${RELEASE}\n`);
   writeFileSync(join(srv, 'app/package.json'), readFileSync(join(root, 'package.json')));
 }
 
-function own(path: string, name: string): void {
+export function own(path: string, name: string): void {
   const { user, group } = accountOf(name);
   chownSync(path, user, group);
 }

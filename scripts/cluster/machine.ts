@@ -50,11 +50,11 @@ export async function openMachine({ name, directory, units, mounts }: MachineOpt
   });
 
   function launch(unit: UnitName): void {
-    const { user, environmentFile, argv, restartMs } = readUnit(unit);
-    const environment = environmentFile === null ? {} : readEnvironment(here(environmentFile));
+    const { user, environmentFiles, argv, restartMs } = readUnit(unit);
+    const environments = environmentFiles.map((file) => readEnvironment(here(file)));
     const log = openSync(join(directory, `${name}-${unit}.log`), 'a');
     const child = spawn('nsenter', enter(user, argv), {
-      env: environmentOf(environment),
+      env: environmentOf(Object.assign({}, ...environments)),
       stdio: ['ignore', log, log],
     });
     running.set(unit, child);
@@ -97,6 +97,16 @@ export async function openMachine({ name, directory, units, mounts }: MachineOpt
     async kill(unit: UnitName): Promise<void> {
       wanted.delete(unit);
       await end(() => processesOf(unit));
+    },
+    /** As `systemctl restart`. */
+    async restart(unit: UnitName): Promise<void> {
+      const { pid } = running.get(unit) ?? {};
+      wanted.delete(unit);
+      if (pid !== undefined) {
+        signal(pid, 'SIGTERM');
+        await waitForEnd(pid, 90_000);
+      }
+      this.start(unit);
     },
     async freeze(unit: UnitName): Promise<void> {
       for (let round = 0; round < 2; round += 1)

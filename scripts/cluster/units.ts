@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** What deploy/cluster/systemd says of a service, as far as it is followed here. */
 interface Unit {
   readonly user: string;
-  readonly environmentFile: string | null;
+  readonly environmentFiles: readonly string[];
   readonly argv: readonly string[];
   /** Before it is started again, in milliseconds. */
   readonly restartMs: number;
@@ -23,7 +23,7 @@ export function readUnit(name: UnitName): Unit {
   const [program = '', ...args] = command.split(' ');
   return {
     user,
-    environmentFile: value('EnvironmentFile') ?? null,
+    environmentFiles: [...text.matchAll(/^EnvironmentFile=(.*)$/gm)].map(([, file = '']) => file),
     // The Node that runs this.
     argv: [program === '/usr/bin/node' ? process.execPath : program, ...args],
     restartMs: Number(value('RestartSec') ?? 0) * 1_000,

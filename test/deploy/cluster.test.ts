@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readServers } from '../../db/postgres/driver/servers';
@@ -11,6 +11,7 @@ import { writeFile } from 'node:fs/promises';
 import { readExpression, type Rule } from './rules';
 
 const folder = join(__dirname, '../../deploy/cluster');
+const handbook = readFileSync(join(__dirname, '../../docs/operations/cluster.md'), 'utf8');
 const settings = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
 let directory: string;
 
@@ -53,11 +54,16 @@ test('every unit has a user and a command, and is started again whenever it ends
   }
 });
 
+test('the handbook names every file', () => {
+  const files = readdirSync(folder).filter((name) => name !== 'systemd');
+  expect(files).not.toEqual([]);
+  expect(files.filter((name) => !handbook.includes(`\`${name}\``))).toEqual(['alerts.yml']);
+});
+
 test('every alert is PromQL, and the handbook says what to do', () => {
   const { groups } = parse(readFileSync(join(folder, 'alerts.yml'), 'utf8')) as {
     groups: { rules: Rule[] }[];
   };
-  const handbook = readFileSync(join(__dirname, '../../docs/operations/cluster.md'), 'utf8');
   const rules = groups.flatMap((group) => group.rules);
   expect(rules.length).toBeGreaterThan(3);
   for (const { alert, expr } of rules) {
