@@ -11,7 +11,7 @@ import {
 import { keepRetentionDays, readRetentionDays } from '../../../db/retention/days';
 import { countExpired, begunMonths } from '../../../db/retention/count';
 import { type RetentionDays, type RetentionKind } from '../../../domain/retention';
-import { openTestDatabase, type OpenTestDatabase } from '../../support/database';
+import { openDatabaseAt, openTestDatabase, type OpenTestDatabase } from '../../support/database';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../../support/old-rows';
 
 const DAYS: RetentionDays = { payloads: 90, attempts: 400, notifications: 2_557, quotes: 1_000 };
@@ -247,6 +247,15 @@ test('days are raised by any migration, and lowered only where it is said so, ea
   );
 });
 
+test('a false cursor moves no mark: what it skipped is emptied by the next run', async () => {
+  const skipped = await storeOldNotification(database, PAST_PAYLOADS);
+  const last = await storeOldNotification(database, DAYS.payloads + 1);
+  expect(await step('payloads', { cursor: skipped })).toMatchObject({ removed: 1 });
+  expect(await database.sql`select 1 from retention_marks`).toHaveLength(0);
+  expect(await step('payloads')).toMatchObject({ removed: 1 });
+  expect(await database.sql`select done_up_to from retention_marks`).toEqual([{ done_up_to: last }]);
+});
+
 test('a month whose name says that it is old, and whose rows do not, stays', async () => {
   const month = monthOf(PAST_ALL);
   await makePastMonth(database, monthOf(60));
@@ -254,4 +263,19 @@ test('a month whose name says that it is old, and whose rows do not, stays', asy
   const kept = await storeOldQuote(database, 60);
   expect(await step('quotes')).toMatchObject({ removed: 0, dropped: [], busy: [] });
   expect(await ids('quotes')).toEqual([kept]);
+});
+
+test('a month that changes between its count and its lock is counted again before it goes', async () => {
+  await makePastMonth(database, monthOf(PAST_ALL));
+  await storeOldQuote(database, PAST_ALL);
+  const partition = `quotes_${monthOf(PAST_ALL)}`;
+  const other = openDatabaseAt(database.url);
+  await other.sql`begin`;
+  await storeOldQuote(other, PAST_ALL);
+  const dropping = step('quotes');
+  while ((await database.sql`select 1 from pg_locks where not granted`).count === 0);
+  await other.sql`commit`;
+  expect(await dropping).toMatchObject({ removed: 0, dropped: [], busy: [partition] });
+  expect(await step('quotes')).toMatchObject({ removed: 2, dropped: [partition] });
+  await other.close();
 });
