@@ -1,7 +1,7 @@
 /**
  * `npm run storm:cluster`: the whole cluster of deploy/cluster on this machine, in namespaces of its own, and everything in it killed,
  * frozen or cut off in turn under load (docs/operations/cluster.md). About 15 minutes; `--short`, 5 minutes: a leader, a Temporal host twice,
- * a worker. Linux, root; `npm run setup:test` installs what it needs. Nothing is left behind.
+ * a worker, a release. Linux, root; `npm run setup:test` installs what it needs. Nothing is left behind.
  *
  * `--json`: the last line is one object (scripts/cluster/storm/verdict.ts). Exit code 1 when an invariant is broken.
  */

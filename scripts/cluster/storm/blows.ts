@@ -1,6 +1,7 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ops, untilReady } from '../bring-up';
 import { untilTrue, type Machine } from '../machine';
 import { type MachineName, plugCable, pullCable } from '../network';
 import type { UnitName } from '../units';
@@ -8,7 +9,7 @@ import { type ClusterScene, synchronousStandbys } from './scene';
 import type { Load } from './load';
 
 export type Victim =
-  'postgres_leader' | 'standby' | 'etcd' | 'temporal' | 'api' | 'worker' | 'proxy' | 'machine';
+  'postgres_leader' | 'standby' | 'etcd' | 'temporal' | 'api' | 'worker' | 'proxy' | 'machine' | 'release';
 
 export interface Blow {
   readonly victim: Victim;
@@ -148,11 +149,33 @@ const machineCutOff: Blow = {
   },
 };
 
+/** The steps of docs/operations/cluster.md, with the same code under another name. */
+const release: Blow = {
+  victim: 'release',
+  what: 'a release, rolled over the machines',
+  deliveriesS: 10,
+  async strike({ cluster: { machines } }) {
+    const { a, b } = machines;
+    const build = 'release-2';
+    for (const { srv } of [a, b]) writeFileSync(join(srv, 'app/release.env'), `WORKER_BUILD_ID=${build}\n`);
+    const restart = async (machine: Machine, unit: UnitName) => {
+      await machine.restart(unit);
+      await untilReady(60_000);
+    };
+    await restart(a, 'api');
+    await restart(b, 'api');
+    await restart(a, 'worker');
+    for (const args of [['check'], ['set-current', build]]) await ops(a, ['deployments', ...args]);
+    await restart(b, 'worker');
+  },
+};
+
 export const SHORT: readonly Blow[] = [
   leaderGone,
   killed('temporal', 'temporal', 'a', 3_000),
   frozen('temporal', 'temporal', 'b', FREEZE_MS),
   killed('worker', 'worker', 'b', 3_000),
+  release,
 ];
 
 export const LONG: readonly Blow[] = [
@@ -164,6 +187,7 @@ export const LONG: readonly Blow[] = [
   standbyDies,
   frozen('temporal', 'temporal', 'b', FREEZE_MS),
   leaderFreezes,
+  frozen('temporal', 'temporal', 'a', FREEZE_MS),
   frozen('api', 'api', 'b', 30_000),
   killed('etcd', 'etcd', 'c', 15_000),
   killed('worker', 'worker', 'b', 10_000),
@@ -171,6 +195,7 @@ export const LONG: readonly Blow[] = [
   twoEtcd,
   frozen('worker', 'worker', 'a', FREEZE_MS),
   killed('temporal', 'temporal', 'b', 3_000),
+  release,
   machineDies,
   killed('api', 'api', 'b', 10_000),
   machineCutOff,

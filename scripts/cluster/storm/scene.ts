@@ -22,6 +22,14 @@ export interface ClusterScene extends StormSight {
   close(): Promise<void>;
 }
 
+/** Of the scripts for backups, and of psql. */
+export const POSTGRES = {
+  BACKUPS: '/srv/quotes/backups',
+  PGDATA: '/srv/quotes/postgres/data',
+  PGHOST: '/srv/quotes/postgres',
+  POSTGRES_HOST: '/srv/quotes/postgres',
+};
+
 /** The whole cluster, with partners who receive webhooks. */
 export async function openClusterScene({
   directory,
@@ -65,6 +73,8 @@ export async function openClusterScene({
       await database.sql`create table storm_words (word text primary key)`;
     },
   });
+  const leader = cluster.machines[(await cluster.patroni.leader()) ?? 'a'];
+  await leader.run('postgres', ['bash', '/srv/quotes/app/deploy/postgres/backup.sh'], POSTGRES);
   const unserved = await missingMetrics(cluster.patroni);
   if (unserved.length > 0) throw new Error(`deploy/cluster/alerts.yml names ${unserved.join(', ')}`);
   if (parties === undefined || database === undefined) throw new Error('the schema was not announced');

@@ -1,12 +1,16 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Finding } from '../../../test/storm/finding';
 import { findings } from '../../../test/storm/findings';
+import { untilTrue } from '../machine';
 import type { StormRun } from './run';
-import type { ClusterScene } from './scene';
+import { POSTGRES, type ClusterScene } from './scene';
 
 /** What the storm showed. The verdict is the last line of `npm run storm:cluster -- --json`. */
 export async function judge(scene: ClusterScene, run: StormRun) {
   const { receiver, answered, witness } = scene;
   const { load, promised, tested, kills, pauses } = run;
+  const restored = await restoredQuotes(scene);
   const quotes: Finding = {
     invariant: '    every quote that was answered is stored',
     looked: load.quotes.length,
@@ -30,6 +34,12 @@ export async function judge(scene: ClusterScene, run: StormRun) {
       optional: true,
       seen: `${witness.acknowledged.length} of ${witness.tried()} tries were acknowledged`,
       offenders: await missing(scene, 'storm_words', 'word', witness.acknowledged),
+    },
+    {
+      invariant: '    backup and archive of all leaders restore every quote that was answered',
+      looked: load.quotes.length,
+      seen: `${restored.size} quotes restored`,
+      offenders: load.quotes.filter((id) => !restored.has(id)),
     },
     ...(await findings(scene, promised, tested, kills)),
   ];
@@ -57,6 +67,26 @@ export async function judge(scene: ClusterScene, run: StormRun) {
       kills: Object.fromEntries(Object.entries(kills.counts).filter(([, times]) => times > 0)),
     },
   };
+}
+
+/** Restores the backup and all that was archived since on machine c, which has no Postgres. @returns ids */
+async function restoredQuotes({ cluster }: ClusterScene): Promise<ReadonlySet<string>> {
+  const leader = cluster.machines[(await cluster.patroni.leader()) ?? 'a'];
+  const sql = 'select pg_walfile_name(pg_switch_wal())';
+  const wal = await leader.run('postgres', ['psql', '-Atc', sql], POSTGRES);
+  const file = join(cluster.backups, 'archive', `${wal.trim()}.gz`);
+  await untilTrue(`${file} is there`, 60_000, () => existsSync(file));
+  const options = '-c ssl=off -c archive_mode=off -c listen_addresses=';
+  const script = `bash /srv/quotes/app/deploy/postgres/restore.sh
+    ${cluster.postgresBin}/pg_ctl -l /srv/quotes/postgres/log -o '${options}' start
+    until [ "$(psql -Atc 'select pg_is_in_recovery()')" = f ]; do sleep 1; done
+    psql -d quotes -Atc 'select quote_id from quotes'`;
+  const printed = await cluster.machines.c.run(
+    'postgres',
+    ['timeout', '120', 'bash', '-euc', script],
+    POSTGRES,
+  );
+  return new Set(printed.split('\n').filter((line) => line.startsWith('qte_')));
 }
 
 async function missing(
