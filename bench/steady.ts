@@ -87,7 +87,6 @@ runBench('steady', OPTIONS, async (bench, options) => {
   return { figures, columns };
 });
 
-/** What could grow, at one moment. */
 async function read(stage: Stage, api: Target): Promise<Figures> {
   return {
     ...(await readProcess('api', api.child.pid ?? 0)),

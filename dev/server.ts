@@ -7,7 +7,6 @@ import { allProcesses, argumentsOf, signal as send, waitForEnd } from './process
 
 /** How the processes of a server are known among all others, and how they are stopped. */
 export interface ServerKind {
-  /** For people. */
   readonly name: string;
   readonly program: string;
   /** The argument before the folder or file that holds its data. */

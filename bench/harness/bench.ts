@@ -3,7 +3,6 @@ import { removeDirectory, temporaryDirectory } from '../../test/support/temporar
 import { startWatchdog } from '../../test/support/watchdog';
 import { brokenBounds, printFindings, say, type Findings } from './report';
 
-/** What every bench has while it runs. */
 export interface Bench {
   /** Should the bench be killed, the processes that have this folder on their command line end, and the folder is removed. */
   readonly directory: string;

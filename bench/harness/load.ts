@@ -13,7 +13,6 @@ export interface Server {
 export interface Quotes {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Number of requests, after which the load ends. */
   readonly requests: number;
   /**
    * Milliseconds between the starts of two requests, so that the load does not depend on how fast it is served. By default each

@@ -1,6 +1,5 @@
 import type { Figures } from './rounds';
 
-/** What a bench found. */
 export interface Findings {
   /** The figures that are judged: they are printed first. */
   readonly figures: Figures;

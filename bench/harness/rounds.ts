@@ -19,13 +19,11 @@ export async function takeTurns<Name extends string>(
   return rounds;
 }
 
-/** The median of each figure. */
 export function medians(rounds: readonly Figures[]): Figures {
   const names = Object.keys(rounds[0] ?? {});
   return Object.fromEntries(names.map((name) => [name, median(rounds.map((one) => figure(one, name)))]));
 }
 
-/** The median of the turns' ratios. */
 export function medianRatio(
   rounds: readonly Figures[],
   to: readonly Figures[],

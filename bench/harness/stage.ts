@@ -33,7 +33,6 @@ export async function openPostgres(
   return running;
 }
 
-/** A pool of the bench's own. */
 export function openDatabase(
   bench: Bench,
   url: string,

@@ -150,7 +150,6 @@ export async function settled({ database, temporalSql, temporal }: UnderWay): Pr
   }
 }
 
-/** Workflow ids of the newest notifications. */
 export async function newestWorkflows({ sql }: Database, count: number): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select 'notification/' || notification_id || '/' || generation as id
@@ -170,7 +169,6 @@ export async function countOutcomes(
   return Object.fromEntries(rows.map(({ what, attempts }) => [what, attempts]));
 }
 
-/** How many rows a table has. */
 export async function countRows({ sql }: Database, table: 'quotes' | 'notifications'): Promise<number> {
   const [row] = await sql<{ rows: number }[]>`select count(*)::float8 as rows from ${sql(table)}`;
   return row?.rows ?? Number.NaN;

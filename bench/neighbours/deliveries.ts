@@ -81,7 +81,6 @@ export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number;
   } satisfies Record<string, Part>;
 }
 
-/** Does something over and over. */
 const repeated =
   (everyMs: number, task: (nth: number) => Promise<unknown>): Trouble =>
   async () => {

@@ -23,7 +23,6 @@ export interface EdgeOptions {
   readonly postgres: RunningPostgres;
   readonly demo: DemoData;
   readonly seconds: number;
-  /** Number of idle connections. */
   readonly idle: number;
 }
 

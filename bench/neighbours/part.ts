@@ -5,7 +5,6 @@ export type Trouble = () => Promise<() => Promise<Figures>>;
 
 /** One kind of neighbour, and the quiet partners beside it. */
 export interface Part {
-  /** Measures the quiet ones once. */
   readonly quiet: () => Promise<Figures>;
   readonly trouble: Trouble;
   /** Takes its place when the quiet ones are measured without it. Default: nothing. */

@@ -1,6 +1,5 @@
 import type { ProductFileRow } from '../../ops/import/row-schemas';
 
-/** A product before it belongs to a merchant. */
 export type SeedProduct = Omit<ProductFileRow, 'merchant_id'>;
 
 /** What the demo's lenders are called: what its quotes show. */
@@ -21,7 +20,6 @@ const classic = (months: number, apr: string): SeedProduct => ({
   apr,
 });
 
-/** An interest-free product of a given length. */
 const interestFree = (months: number): SeedProduct => ({
   ...USUAL,
   credit_product: `Interest free ${months} months`,

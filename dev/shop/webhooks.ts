@@ -10,7 +10,6 @@ const status = z.coerce.number().int().min(200).max(599);
 export const behaviourSchema = z.discriminatedUnion('mode', [
   /** 200 to a verified delivery, 401 to another. */
   z.object({ mode: z.literal('ok') }),
-  /** Always this status. */
   z.object({ mode: z.literal('status'), status: status.default(503) }),
   /** Takes the delivery and never answers. */
   z.object({ mode: z.literal('hang') }),
@@ -24,7 +23,6 @@ export const behaviourSchema = z.discriminatedUnion('mode', [
 
 export type Behaviour = z.infer<typeof behaviourSchema>;
 
-/** A delivery as it came. */
 export interface Delivery {
   readonly receivedAt: string;
   readonly eventId: string | null;

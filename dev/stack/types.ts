@@ -8,7 +8,6 @@ export interface DevelopmentTls {
   readonly keyFile: string;
 }
 
-/** What there is to play with. */
 export interface DemoData {
   readonly partnerId: string;
   readonly apiKeys: { readonly test: string; readonly live: string };
@@ -16,7 +15,6 @@ export interface DemoData {
   readonly merchants: readonly { readonly id: string; readonly shows: string }[];
 }
 
-/** What stack.json holds. */
 export interface StackInfo extends DemoData {
   readonly apiUrl: string;
   readonly internalUrl: string;

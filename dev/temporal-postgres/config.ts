@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { runProgram } from '../temporal/tools';
 
-/** Names of the two databases. */
 export const DATABASES = { history: 'temporal', visibility: 'temporal_visibility' } as const;
 
 /** gRPC and membership of each service. */

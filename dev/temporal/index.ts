@@ -54,7 +54,6 @@ const DYNAMIC_CONFIG = {
   'system.enableActivityEagerExecution': true,
 } as const;
 
-/** The file that has the server's state. */
 export function temporalDataFile(dataDir: string): string {
   return join(resolve(dataDir), 'temporal.db');
 }

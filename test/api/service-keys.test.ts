@@ -128,7 +128,6 @@ const event = () => ({
   occurred_at: '2026-11-21T12:00:00Z',
 });
 
-/** All that could have been stored. */
 const stored = async () => {
   const rows = await api.database.sql`
     select (select count(*) from credit_applications) as applications, (select count(*) from lender_events) as events,

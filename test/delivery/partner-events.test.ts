@@ -43,7 +43,6 @@ const all = (status: string, count: number) =>
   );
 const counts = () => api.database.sql`
   select delivered, failed, reserved from monthly_counts order by event_type`;
-/** An application with so many events, the opening included. */
 async function application(...statuses: ('submitted' | 'accepted' | 'signed')[]) {
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   for (const status of statuses) await tell(api.database, opened.applicationId, status);
@@ -95,7 +94,6 @@ test('what an outage has cost comes back in order, each once, and the recovery r
 }, 120_000);
 
 describe('a recovery under way', () => {
-  /** So many that failed, without waiting for their ladders. */
   async function failed(count: number): Promise<void> {
     receiver.behave(() => 500);
     for (let at = 0; at < count; at += 1) await application();

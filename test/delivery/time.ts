@@ -15,7 +15,6 @@ import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications
 import { prebuiltBundle, randomTaskQueue, type TestTemporal } from '../support/temporal';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 
-/** Temporal's own number of the type. */
 const KEYWORD = 2;
 export const PARTNER_ID = 'P100001';
 export const QUEUE = `${PARTNER_ID}/sandbox`;

@@ -105,7 +105,6 @@ async function show(merchant = 'M000001'): Promise<void> {
   await page.locator('#example[aria-busy=false]').waitFor({ state: 'attached' });
 }
 
-/** Types an amount and waits for the answer that follows it. */
 async function type(label: string, amount: string): Promise<void> {
   const answered = page.waitForResponse((response) => response.url().endsWith('/quote'));
   await page.getByLabel(label, { exact: true }).fill(amount);
@@ -117,7 +116,6 @@ const offer = () => page.locator('#offer').innerText();
 const fault = () => page.locator('#fault').innerText();
 const hasFocus = (node: Locator) => node.evaluate((one) => one === one.ownerDocument.activeElement);
 
-/** Moves to a control with the Tab key alone. */
 async function tabTo(node: Locator): Promise<void> {
   await node.waitFor();
   for (let tabs = 0; !(await hasFocus(node)); tabs += 1) {

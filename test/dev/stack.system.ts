@@ -84,7 +84,6 @@ async function ours(): Promise<number[]> {
   return pids.filter((_, at) => commands[at]?.includes(directory) && !commands[at].includes('watchdog'));
 }
 
-/** The server of that name. */
 async function ourProcess(name: 'postgres' | 'temporal'): Promise<number> {
   for (const pid of await ours()) if (basename((await argumentsOf(pid))[0] ?? '') === name) return pid;
   throw new Error(`no ${name} runs on ${directory}`);

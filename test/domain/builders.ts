@@ -59,7 +59,6 @@ export function buildRequest(changes: Partial<QuoteRequest> = {}): QuoteRequest 
   };
 }
 
-/** Names of priced products, in their order. */
 export function names(priced: readonly { product: Product }[]): string[] {
   return priced.map(({ product }) => product.creditProduct);
 }

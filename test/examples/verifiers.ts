@@ -8,7 +8,6 @@ const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
 /** How to run the verifier of a language; `build` first, in a folder of its own that holds a copy of the examples. */
 interface Language {
-  /** Its folder. */
   readonly folder: string;
   readonly needs: readonly Part[];
   /** What it needs besides for them. */

@@ -17,7 +17,6 @@ const service = useService(temporal);
 let folder: string;
 /** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
 const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };
-/** Public keys, likewise. */
 const publicKeys = { old: '', next: '', last: '' };
 let before: Received;
 let during: Received;
@@ -56,7 +55,6 @@ async function rotate(endpointId: string, overlapSeconds: number, secret: string
   );
 }
 
-/** As a partner reads them. */
 async function listedKeys(): Promise<string[]> {
   const { body } = await service.api.get('/v1/webhook-keys');
   return (body.data.keys as { public_key: string }[]).map((key) => key.public_key);

@@ -17,7 +17,6 @@ export interface RawAnswer {
 
 export interface Exchange {
   readonly answers: RawAnswer[];
-  /** Whether the server ended the connection. */
   readonly closed: boolean;
   readonly tookMs: number;
 }
@@ -80,7 +79,6 @@ export function exchange(
   });
 }
 
-/** Every complete answer in the bytes. */
 function readAnswers(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = [];
   for (let at = 0; ;) {
@@ -114,7 +112,6 @@ function parse(text: string): unknown {
 
 export interface RequestParts {
   readonly line?: string;
-  /** Header lines to add. */
   readonly headers?: readonly string[];
   /** Leaves the header lines of these names out. */
   readonly without?: readonly string[];
@@ -210,7 +207,6 @@ export function titled(values: readonly string[]): [title: string, value: string
   return values.map((value) => [value.slice(0, 60), value]);
 }
 
-/** On every answer. */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
@@ -229,7 +225,6 @@ export function expectRefusal(answer: RawAnswer | undefined, status: number | nu
   });
 }
 
-/** The refusal of what is not as it should be. */
 export const expectBad = (answer: RawAnswer | undefined) => expectRefusal(answer, 400, 'INVALID_REQUEST');
 
 /** Both forms of the rate limit's headers, as on every answer to a call that was counted. */
@@ -252,7 +247,6 @@ export function expectNoFaultLogged(api: TestApi): void {
   expect(api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
 }
 
-/** How many connections the public listener counts. */
 export const openConnections = (api: TestApi) => api.metric('pfqs_http_connections');
 
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

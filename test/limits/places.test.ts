@@ -21,7 +21,6 @@ beforeEach(async () => {
 
 const NOVEMBER = '2026-11-10T12:00:00Z';
 
-/** So many have been delivered this month. */
 async function delivered(count: number, clock = NOVEMBER): Promise<void> {
   await scene.begin(clock);
   await scene.database.sql`

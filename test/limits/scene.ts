@@ -14,7 +14,6 @@ const PARTNER_ID = 'P100001';
 const TEST_PATH = '/v1/notifications/test';
 
 export type Called = Answer & {
-  /** `error.code`, or null. */
   readonly code: string | null;
   /** `Retry-After` in seconds, or null. */
   readonly retryAfter: number | null;
@@ -100,7 +99,6 @@ export async function openScene(temporal: TestTemporal, timeZones = ['UTC', 'UTC
         select month::text, delivered, failed, reserved from monthly_counts
         where delivered + failed + reserved > 0 order by month, environment`),
     ],
-    /** Waits until no notification is under way. */
     async quiet() {
       const open = () => sql`select 1 from notifications_now where state in ('queued', 'started') limit 1`;
       await until(async () => (await open()).length === 0, 'the end of every notification', 150_000);

@@ -7,7 +7,6 @@ import { useOps } from './run';
 
 const ops = useOps();
 const folder = mkdtempSync(join(tmpdir(), 'completion-'));
-/** A file with the script for this shell. */
 async function script(shell: string): Promise<string> {
   const file = join(folder, shell);
   writeFileSync(file, await ops.text('completion', shell));

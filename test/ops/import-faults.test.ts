@@ -194,7 +194,6 @@ describe('a products file with faults', () => {
   });
 });
 
-/** Fields at fault in a products file of one row. */
 const fieldsAtFault = (changes: object) =>
   checkProducts([{ ...GOOD, ...changes }]).faults.map(({ field }) => field);
 

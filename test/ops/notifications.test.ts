@@ -17,7 +17,6 @@ beforeEach(async () => {
 
 const stored = async () => (await storeTest(ops.database, { partnerId })).notificationId;
 
-/** One attempt that the endpoint answered with 503. */
 async function attempted(
   notificationId: string,
   end: { state: 'failed'; reason: string } | null = null,

@@ -28,7 +28,6 @@ export interface ReceiverOptions {
   readonly port?: number;
 }
 
-/** A partner's HTTPS server on loopback. */
 export async function startReceiver(listener: RequestListener, options: ReceiverOptions = {}) {
   return listen(createHttpsServer({ ...(await certificateFor()), ...options.tls }, listener), options);
 }
@@ -87,11 +86,8 @@ async function listen(server: ReturnType<typeof createTlsServer>, options: Recei
   return {
     port,
     url: `https://${HOST}:${port}/hook`,
-    /** TCP connections so far. */
     connections: () => connections,
-    /** Connections that are open. */
     open: () => sockets.size,
-    /** New connections get this certificate. */
     renew: (certificate: IssuedCertificate) => server.setSecureContext(certificate),
     close: async () => {
       for (const socket of sockets) socket.destroy();
@@ -152,7 +148,6 @@ export async function closeAll(): Promise<void> {
 
 export interface TestSenderOptions extends Partial<SenderOptions> {
   readonly dns?: (name: string, type: 'A' | 'AAAA') => DnsAnswer | Promise<DnsAnswer>;
-  /** Ports allowed besides 443. */
   readonly ports?: readonly number[];
 }
 
@@ -186,7 +181,6 @@ export async function served(...given: Parameters<typeof startReceiver>) {
   return { receiver, sender: await testSender({ ports: [receiver.port] }) };
 }
 
-/** The same, byte for byte. */
 export async function rawServed(
   onData: Parameters<typeof startRawReceiver>[0],
   options: TestSenderOptions = {},
@@ -195,7 +189,6 @@ export async function rawServed(
   return { receiver, sender: await testSender({ ports: [receiver.port], ...options }) };
 }
 
-/** Sends once to a partner that answers so. */
 export async function sendOnce(
   answer: string | Parameters<typeof rawServed>[0],
   options?: TestSenderOptions,

@@ -23,7 +23,6 @@ let temporal: ProductionTemporal;
 let ca: Buffer;
 let stranger: TestTls;
 
-/** Runs a process of ours to its end. */
 const run = (script: string, environment: Readonly<Record<string, string>>, ...args: string[]) =>
   promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
     cwd: root,

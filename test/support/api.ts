@@ -84,13 +84,11 @@ export async function startTestApi(options: TestApiOptions = {}) {
     keys,
     database,
     databaseUrl,
-    /** Lines logged so far. */
     logs,
     /** The lines that hold this text. */
     // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
     logged: (text: string): any[] =>
       logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
-    /** The page that Prometheus reads. */
     metrics,
     /** A value of it; NaN where there is none. @param name with its labels. */
     async metric(name: string) {
@@ -102,7 +100,6 @@ export async function startTestApi(options: TestApiOptions = {}) {
     /** `POST /v1/finance-quote` with a good body changed by these fields. */
     quote: (fields: Record<string, unknown> = {}, callOptions: CallOptions = {}) =>
       call({ body: { ...goodQuote, ...fields }, ...callOptions }),
-    /** `GET` of something that is not JSON. */
     async fetchText(path: string) {
       const answer = await request(`${origin}${path}`, { dispatcher: agent });
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
@@ -117,7 +114,6 @@ export async function startTestApi(options: TestApiOptions = {}) {
   };
 }
 
-/** An API for the tests of a file, or of a block. */
 export function useApi(options: TestApiOptions = {}): TestApi {
   const api = {} as TestApi;
   beforeAll(async () => void Object.assign(api, await startTestApi(options)));

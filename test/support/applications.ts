@@ -64,7 +64,6 @@ export function newApplication(quoteId: string, fields: Partial<NewApplication> 
   };
 }
 
-/** Opens an application of `lender_a` from a new quote. */
 export async function openApplication(
   database: Database,
   quote: Parameters<typeof storeQuote>[1],

@@ -77,5 +77,4 @@ function contractOf(document: { readonly paths: object }): (call: Call, answer: 
 }
 
 export const expectDocumented = contractOf(publicDocument);
-/** The same against the internal listener's document. */
 export const expectDocumentedInternally = contractOf(internalDocument);

@@ -111,7 +111,6 @@ export async function openCrashScene(options: CrashSceneOptions) {
       else expect(await fast(id)).toBe(false);
     }
   }
-  /** Every row, request and output so far. */
   const invariants = ({
     kills,
     client = options.client(),
@@ -176,7 +175,6 @@ export async function openCrashScene(options: CrashSceneOptions) {
       expectDocumented(call, answer);
       return { status: answer.status, body: JSON.parse(answer.text) };
     },
-    /** `POST /v1/finance-quote`. @returns its status. */
     quote: async (api: ApiProcess) =>
       (await send(api, '/v1/finance-quote', JSON.stringify(goodQuote))).status,
     rows,
@@ -206,7 +204,6 @@ export async function openCrashScene(options: CrashSceneOptions) {
           and application_name = ${applicationName} and wait_event_type = 'Lock'`;
       return found.length > 0;
     },
-    /** Kills what still runs. */
     stopProcesses: async () => void (await Promise.all(processes.map((one) => one.end('SIGKILL')))),
     expectInvariants: invariants,
     /**

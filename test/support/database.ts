@@ -37,7 +37,6 @@ export interface OpenTestDatabase extends Database {
   close(): Promise<void>;
 }
 
-/** A connection to a database that stays. */
 export function openDatabaseAt(
   url: string,
   more: Partial<Parameters<typeof connectDatabase>[0]> = {},

@@ -21,7 +21,6 @@ export interface TestWorkerOptions {
   readonly taskQueue: string;
   /** Whose settings and authority the worker gets. */
   readonly receiver: Pick<WebhookReceiver, 'ca' | 'environment'>;
-  /** The key ring's text. */
   readonly keys: string;
   /** Settings, and what `workerTuning` reads. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -74,7 +73,6 @@ export async function startTestWorker(options: TestWorkerOptions & { readonly se
     );
   return {
     worker,
-    /** Lines logged so far. */
     logs,
     /** Whether its `/ready` would say so. */
     isReady,

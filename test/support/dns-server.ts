@@ -29,7 +29,6 @@ export async function startDnsServer(
   socket.bind(port, host);
   await once(socket, 'listening');
   return {
-    /** For `Resolver.setServers`. */
     address: `${host}:${socket.address().port}`,
     /** What was asked so far, as `A name` and `AAAA name`. */
     questions,

@@ -76,16 +76,13 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
     throw new Error(`HAProxy did not start:\n${output}`);
   }
   return {
-    /** `https://localhost:…` */
     url: `https://localhost:${https}`,
     /** The same without TLS. */
     plainUrl: `http://localhost:${http}`,
     /** `https://localhost:…` of the lender integrations. */
     lendersUrl: `https://localhost:${lenders}`,
     pid: child.pid ?? 0,
-    /** Of the proxy itself. */
     healthUrl: `http://127.0.0.1:${internal}/health`,
-    /** Authority of its certificate, PEM. */
     ca: tls.ca,
     /** Which of api-1 and api-2 it sends requests to. */
     async up() {
@@ -94,7 +91,6 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
         lines.includes(`haproxy_server_status{proxy="api",server="${name}",state="UP"} 1`),
       );
     },
-    /** What it has logged. */
     output: () => output,
     close,
   };

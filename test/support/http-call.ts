@@ -25,7 +25,6 @@ export async function callOver(
     readonly path: string;
     readonly key: string;
     readonly dispatcher?: Dispatcher;
-    /** Holds the answer against the contract. */
     readonly check: (
       call: { method: string; path: string },
       answer: Pick<Answer, 'status' | 'headers' | 'text'>,

@@ -37,12 +37,10 @@ export async function internalClient(
     key: issued.key,
     keyId: issued.summary.keyId,
     call,
-    /** Opens an application. */
     open: (body: unknown) => call({ body }),
     /** Tells what a lender said of it. */
     tell: (applicationId: string, body: unknown) =>
       call({ path: `${APPLICATIONS}/${applicationId}/lender-events`, body }),
-    /** Reads it. */
     read: (applicationId: string) => call({ method: 'GET', path: `${APPLICATIONS}/${applicationId}` }),
   };
 }

@@ -10,13 +10,11 @@ import { verifySignatures, type WebhookReceiver } from './webhook-receiver';
 export interface Witnesses {
   readonly database: Database;
   readonly receiver: WebhookReceiver;
-  /** Webhook secrets by partner. */
   readonly secrets: ReadonlyMap<string, string>;
   /** API keys, key rings: what may stand in no output and in no history, besides secrets and signatures. */
   readonly hidden: readonly string[];
   /** Workers killed: each leaves at most one attempt of a notification `unknown`. */
   readonly kills: number;
-  /** What the processes have written. */
   readonly outputs: readonly string[];
   /** Whose histories are read. */
   readonly client: Client;

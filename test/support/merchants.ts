@@ -8,7 +8,6 @@ import { TERMS } from './values';
 /** A shop like test merchant M000001, with products of lenders that have integrations. */
 export const SHOP = 'M190001';
 
-/** Adds the shop unless it is there. */
 export async function addShop(database: Pick<Database, 'db'>): Promise<void> {
   if ((await loadMerchant(database.db, SHOP)) !== null) return;
   const products = TEST_MERCHANTS.get('M000001')?.merchant.products ?? [];

@@ -15,7 +15,6 @@ import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 
-/** A key ring of its own, as the setting WEBHOOK_KEYS holds it. */
 export function newKeyRingText(): string {
   return `test:${randomBytes(32).toString('base64')}`;
 }

@@ -5,7 +5,6 @@ import type { Database } from '../../db/postgres/connect';
 
 const DAY_MS = 86_400_000;
 
-/** An id of a past day. */
 export const oldId = (prefix: string, daysAgo: number) => `${prefix}${ulid(Date.now() - daysAgo * DAY_MS)}`;
 
 /** The month of a past day, `2019_03`. */
@@ -29,7 +28,6 @@ export async function makePastMonth({ sql }: Database, month: string): Promise<v
   }
 }
 
-/** A quote of a past day. */
 export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise<string> {
   const id = oldId('qte_', daysAgo);
   await sql`

@@ -29,7 +29,6 @@ export async function ownTemporal() {
     server = undefined;
   };
   return {
-    /** The same after every start. */
     address,
     namespace,
     /** Connects at its first call, and again after a loss. */
@@ -39,7 +38,6 @@ export async function ownTemporal() {
       // What a killed process has handed to the system is in the file; only a crash of the machine would lose it.
       server = await startTemporal({ executable, dataDir, port, uiPort: null, namespace, sync: false });
     },
-    /** kill -9. */
     kill,
     /** Creates another namespace, without search attributes. @returns a client of it */
     async register(name: string) {

@@ -8,7 +8,6 @@ import type { NotificationState } from '../../domain/notification-states';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { addEndpoint, newKeyRingText, openedAttempt, putInState } from './notifications';
 
-/** Another partner with a key for each environment. */
 export async function addPartner(
   { db }: Pick<Database, 'db'>,
   partnerId: string,
@@ -68,7 +67,6 @@ export async function addSilentEndpoint(
   await addEndpoint(database, { partnerId, environment, url, keyRing: newKeyRingText() });
 }
 
-/** Makes an attempt in place of a worker. */
 export async function attempt(
   { db }: Pick<Database, 'db'>,
   notificationId: string,

@@ -42,10 +42,8 @@ export async function startOwnPostgres(settings: Record<string, string | number>
     throw error;
   });
   return {
-    /** The same after every start. */
     url: server!.url,
     port,
-    /** Of the server that runs now. */
     pid: () => server.pid,
     /** Again, on the same data and port; after any of the three stops. */
     start,
@@ -66,7 +64,6 @@ export async function startOwnPostgres(settings: Record<string, string | number>
     /** SIGSTOP of the server and all of its sessions: connections stay open, and nothing answers. */
     freeze,
     unfreeze,
-    /** Ends it and deletes its data. */
     close: async () => {
       await unfreeze();
       signal(server.pid, 'SIGQUIT');

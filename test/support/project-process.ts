@@ -40,10 +40,8 @@ export function startNode(args: readonly string[], options: ProcessOptions) {
   return {
     child,
     pid: child.pid ?? 0,
-    /** Standard output and error so far. */
     output: () => all,
     stdout: () => stdout,
-    /** Its exit code, or the signal that ended it. */
     ended,
     /** @throws with all that was printed when it does not come in time or the process ends first. */
     waitFor: async (pattern: RegExp, timeoutMs = 20_000) => {
@@ -102,13 +100,9 @@ export async function startServiceProcess(options: ServiceProcessOptions) {
     child,
     directory,
     running,
-    /** What it has written to standard output and standard error. */
     output: () => written.join(''),
-    /** Its exit code, or the signal that ended it. */
     ended,
-    /** Sends a signal and waits for the end. */
     end,
-    /** Kills it if it still runs, and removes its files. */
     async close() {
       await end('SIGKILL');
       dismissWatchdog();

@@ -27,9 +27,7 @@ export async function startRedis(protection?: RedisProtection) {
   return {
     url: protection ? `rediss://:${protection.password}@localhost:${port}` : `redis://127.0.0.1:${port}`,
     port,
-    /** Orderly end. */
     stop: () => running.end('SIGTERM'),
-    /** kill -9. */
     kill: () => running.end('SIGKILL'),
     /** Again on the same port, empty; after stop or kill. */
     start: async () => {

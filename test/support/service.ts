@@ -38,7 +38,6 @@ export async function startTestService(temporal: TestTemporal, options: TestServ
     api,
     worker,
     receiver,
-    /** The key ring's text. */
     keys,
     taskQueue,
     close: async () => {
@@ -72,7 +71,6 @@ export function useService(
         url: service.receiver.url,
         keyRing: started.keys,
       }),
-    /** The key ring's text. */
     get keys() {
       return started.keys;
     },
@@ -99,7 +97,6 @@ export function useWorkers(temporal: TestTemporal) {
   return {
     keys,
     taskQueue,
-    /** Those that run. */
     workers,
     database,
     receiver,

@@ -31,7 +31,6 @@ export async function provideSmallDisk() {
         await file.close();
       }
     },
-    /** Gives the room back. */
     free: () => rm(filler, { force: true }),
     close: async () => {
       await run('umount', ['-l', directory]);

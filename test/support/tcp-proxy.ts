@@ -67,12 +67,10 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
     delay: (ms: number) => void (faults.delayMs = ms),
     /** Passes nothing on and closes nothing; new connections are accepted and hang. */
     freeze: () => void (faults.frozen = true),
-    /** Passes on what has piled up. */
     unfreeze: () => {
       faults.frozen = false;
       for (const pump of pumps) pump();
     },
-    /** Resets every open connection. */
     cut,
     close: async () => {
       cut();

@@ -47,7 +47,6 @@ export function temporalOfRun(directory: string) {
         executable: await findTimeSkippingServer({ directory, onProgress: say }),
       }),
     },
-    /** Keeps what all workflows of the run have written. */
     async emit(): Promise<void> {
       if (server === undefined) return;
       const { Client, Connection } = await import('@temporalio/client');

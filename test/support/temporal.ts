@@ -69,7 +69,6 @@ function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
   return temporal;
 }
 
-/** A task queue that nobody else uses. */
 export function randomTaskQueue(purpose = 'test'): string {
   return `${purpose}-${randomBytes(6).toString('hex')}`;
 }

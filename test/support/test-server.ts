@@ -13,7 +13,6 @@ export async function stopRememberedServer(): Promise<void> {
   await memory.pfqsStopTestServer?.();
 }
 
-/** Superuser URL of the run's Postgres. */
 export function testServerUrl(): string {
   const url = process.env[VARIABLE];
   if (!url) throw new Error(`${VARIABLE} is not set: this runs only under Jest (globalSetup).`);

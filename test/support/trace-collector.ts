@@ -7,7 +7,6 @@ interface Attribute {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** What is read of OTLP as JSON. */
 interface Export {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
@@ -47,7 +46,6 @@ export async function startTraceCollector() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
-    /** The requests' bodies. */
     bodies,
     close: () =>
       new Promise<void>((resolve) => {

@@ -5,7 +5,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 
-/** One request as it arrived. */
 export interface Received {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;

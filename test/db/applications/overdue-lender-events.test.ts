@@ -24,7 +24,6 @@ const moment = (minute: number) => new Date(Date.UTC(2026, 10, 21, 12, 0, Math.r
 const clock = (minute: number) => setServiceClock(database, moment(minute).toISOString());
 
 const open = async () => (await openApplication(database, { partnerId })).applicationId;
-/** Opens an application that has come into a state. */
 async function openedIn(state: ApplicationState): Promise<string> {
   const id = await open();
   await tell(database, id, state, { occurredAt: moment(0) });

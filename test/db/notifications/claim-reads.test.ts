@@ -4,7 +4,6 @@ import { useDatabase } from '../../support/database';
 /** Rows of `deliveries` that a claim reads, whatever is stored. */
 const database = useDatabase({ poolSize: 1, statementTimeoutMs: 60_000 });
 
-/** Stores so many notifications, evenly for so many endpoints. */
 async function fill(rows: number, endpoints: number, due: string): Promise<void> {
   await database.sql`truncate notifications, deliveries`;
   await database.sql`

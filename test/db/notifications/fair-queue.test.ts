@@ -42,7 +42,6 @@ const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = d
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
-/** One attempt, from beginning to end. */
 const attempt = (notificationId: string, outcome: DeliveryOutcome) =>
   makeAttempt(database, notificationId, outcome, 5_000);
 

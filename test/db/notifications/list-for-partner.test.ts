@@ -53,7 +53,6 @@ const all: PageWanted = {
   limit: 25,
 };
 
-/** Every page of what is wanted, one after the other. */
 async function pagesOf(wanted: PageWanted, between: () => Promise<void> = async () => undefined) {
   const ids: string[] = [];
   for (let { beforeId } = wanted; ;) {
