@@ -1,4 +1,4 @@
-/** `npm run test:crash`: the crash runs in full, about a quarter of an hour; `npm test` has them in small. */
+/** `npm run test:crash`: the crash runs in full, about 25 minutes; `npm test` has the kills in small. */
 module.exports = {
   ...require('./jest.config.cjs'),
   testMatch: ['**/*.crash.ts'],

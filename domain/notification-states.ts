@@ -42,13 +42,6 @@ export interface DeliveryChange {
   readonly given?: readonly DeliveryField[];
 }
 
-const AGAIN = {
-  to: 'queued',
-  newGeneration: true,
-  now: ['due_at'],
-  clears: ['taken_at', 'started_at', 'checked_at'],
-} as const;
-
 /**
  * Every event in the life of a notification that stays under way. notification.ts makes SQL of it;
  * claim.sql, open.sql and record.sql apply `take`, `attempt`, `wait`, `retry`, `park`, `put_off`,
@@ -81,10 +74,22 @@ export const DELIVERY_CHANGES = {
   /** An earlier event of its application has ended. */
   due_now: { from: ['queued'], to: null, now: ['due_at'] },
   check: { from: ['started'], to: null, now: ['checked_at'] },
-  /** Its workflow is gone, or ended without an outcome. Its plan is kept. */
-  restart: { from: ['started'], ...AGAIN },
+  /** Its workflow is gone, or ended without an outcome. Its plan is kept, and another is started at once. */
+  restart: {
+    from: ['started'],
+    to: null,
+    newGeneration: true,
+    now: ['started_at'],
+    clears: ['taken_at', 'checked_at'],
+  },
   /** Deliveries to its partner are paused. Its workflow ends without an attempt. Its plan is kept. */
-  park: { from: OPEN, ...AGAIN },
+  park: {
+    from: OPEN,
+    to: 'queued',
+    newGeneration: true,
+    now: ['due_at'],
+    clears: ['taken_at', 'started_at', 'checked_at'],
+  },
   hold: {
     from: OPEN,
     to: 'held',

@@ -1,18 +1,30 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RestartedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId } from '../workflows/names';
+import type { StartDelivery } from './start-delivery';
 
 /** A workflow that is not described in this time is asked for again in the next round. */
 const DESCRIBE_MS = 2_000;
 /** Workflows in one round. A round every 10 s costs Temporal next to nothing. */
 const PER_ROUND = 50;
+/** Workflows that are looked for, and started again, at once. */
+const AT_ONCE = 8;
+/** The next round waits until fewer restarted workflows have not begun, for this time at most. */
+const MOST_UNOPENED = 25;
+const OPENED_WITHIN_MS = 10_000;
+const ASK_EVERY_MS = 100;
 
 interface ReconcilerDeps {
   readonly client: Client;
   readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
-  /** Queues it again under a new generation, so that a workflow that still runs is superseded. */
-  readonly restart: (notification: NotificationRef) => Promise<boolean>;
+  /** Gives it a new generation, so that a workflow that still runs is superseded. */
+  readonly restart: (notification: NotificationRef) => Promise<RestartedNotification | null>;
+  readonly start: StartDelivery;
+  /** Those of these whose workflow has not read its row yet. */
+  readonly unopened: (restarted: readonly NotificationRef[]) => Promise<NotificationRef[]>;
   readonly end: (ref: NotificationRef, state: 'failed' | 'cancelled', reason: string) => Promise<void>;
   readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
@@ -36,40 +48,56 @@ const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
  */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
+  let repairing = false;
+  let unopened: NotificationRef[] = [];
   return startLoop({
     async round(stopped) {
-      let restarted = 0;
-      for (const one of await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs })) {
-        if (stopped()) return;
-        if (await reconcile(deps, one)) restarted += 1;
+      const restarted: NotificationRef[] = [];
+      const old = await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs });
+      for (let at = 0; at < old.length && !stopped(); at += AT_ONCE) {
+        const some = await Promise.all(old.slice(at, at + AT_ONCE).map((one) => reconcile(deps, one)));
+        restarted.push(...some.filter((one) => one !== null));
       }
-      // Temporal has probably lost its database, and every delivery under way needs a new workflow.
-      if (restarted === PER_ROUND) return 'again';
+      // First attempts of new events must not be queued behind many of these in Temporal.
+      const untilMs = performance.now() + OPENED_WITHIN_MS;
+      for (unopened.push(...restarted); unopened.length > 0; await sleep(ASK_EVERY_MS)) {
+        unopened = await deps.unopened(unopened);
+        if (unopened.length < MOST_UNOPENED || stopped() || performance.now() > untilMs) break;
+      }
+      // Temporal may have lost its database: all are compared without a pause, until few are left.
+      repairing = old.length === PER_ROUND && (repairing || restarted.length > 0);
+      if (repairing) return 'again';
     },
     everyMs,
     onError: (error) => deps.onError(error, 'notifications could not be held against Temporal'),
   });
 }
 
-async function reconcile(deps: ReconcilerDeps, notification: NotificationRef): Promise<boolean> {
+/** @returns what was started again */
+async function reconcile(deps: ReconcilerDeps, notification: NotificationRef) {
   const standing = await standingOf(deps.client, notification);
   switch (standing) {
     case 'running':
-      return false;
+      return null;
     case 'terminated':
       deps.onFound(notification, 'its workflow was terminated');
       await deps.end(notification, 'failed', 'workflow_terminated');
-      return false;
+      return null;
     case 'cancelled':
       deps.onFound(notification, 'its workflow was cancelled');
       await deps.end(notification, 'cancelled', 'workflow_cancelled');
-      return false;
+      return null;
     case 'missing':
-    case 'closed':
-      // One of the two stores has lost something. The event is sent again, and counted once.
-      if (!(await deps.restart(notification))) return false;
+    case 'closed': {
+      // One of the two stores has lost something. The event is sent again, and counted once. It does not
+      // pass the dispatcher: that would let new events of its endpoint wait, and most of these only
+      // continue a wait.
+      const restarted = await deps.restart(notification);
+      if (restarted === null) return null;
       deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
-      return true;
+      await deps.start(restarted);
+      return restarted;
+    }
   }
 }
 

@@ -19,6 +19,11 @@ interface FastPathDeps {
 
 export type FastPath = ReturnType<typeof createFastPath>;
 
+/** With it, an attempt that is due all the same is declined. */
+const NO_ENDPOINT = '';
+
+type Reservation = Tenant & { readonly notificationId: string; readonly waits?: boolean };
+
 interface Slot {
   readonly endpointId: string;
   readonly sinceMs: number;
@@ -38,9 +43,10 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
     [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
 
   return {
-    reserve({ notificationId, ...of }: Tenant & { readonly notificationId: string }): FastPathAnswer {
+    /** @param of.waits its workflow only reads when the next attempt is planned, whatever its endpoint is */
+    reserve({ notificationId, waits = false, ...of }: Reservation): FastPathAnswer {
       const nowMs = monotonicMs();
-      const endpointId = speed.fast(of);
+      const endpointId = waits ? NO_ENDPOINT : speed.fast(of);
       if (endpointId === null || stalls(endpointId, nowMs)) return 'endpoint_not_fast';
       dropExpired(nowMs);
       if (reserved.size + taken.size >= slots) return 'no_slot';

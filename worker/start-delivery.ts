@@ -35,7 +35,9 @@ interface DeliveryStarterDeps {
 type StartPath = FastPathAnswer | 'not_eager';
 
 export type StartDelivery = (
-  notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'>,
+  notification: Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'> & {
+    readonly waits?: boolean;
+  },
 ) => Promise<void>;
 
 /**

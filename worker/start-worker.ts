@@ -9,6 +9,7 @@ import {
   giveBack,
   markStarted,
   restartNotification,
+  unopened,
 } from '../db/notifications/claim';
 import { NOTIFICATIONS_CHANNEL, readTrace } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
@@ -212,6 +213,14 @@ function startDispatch(
     monotonicMs,
     onError: (error) => repeats.warn({ err: error }, 'Temporal could not be asked which build is current'),
   });
+  const start = createDeliveryStarter({
+    client,
+    taskQueue,
+    ladders,
+    fastPath,
+    build,
+    onPath: (path) => metrics.paths.inc({ path }),
+  });
   const dispatcher = startDispatcher({
     claim: async (wanted) =>
       build.current()
@@ -219,14 +228,7 @@ function startDispatch(
         : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
     markStarted: (started) => inRound(markStarted(sql, started)),
     giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs)),
-    start: createDeliveryStarter({
-      client,
-      taskQueue,
-      ladders,
-      fastPath,
-      build,
-      onPath: (path) => metrics.paths.inc({ path }),
-    }),
+    start,
     onStarted: events.started,
     onError: events.dispatchFailed,
     monotonicMs,
@@ -241,8 +243,10 @@ function startDispatch(
   });
   const reconciler = startReconciler({
     client,
-    claimUnchecked: (wanted) => inRound(claimUnchecked(sql, wanted)),
+    claimUnchecked: async (wanted) => (build.current() ? inRound(claimUnchecked(sql, wanted)) : []),
     restart: (one) => inRound(restartNotification(sql, one)),
+    start,
+    unopened: (restarted) => inRound(unopened(sql, restarted)),
     end: async (one, state, reason) => {
       const eventType = await inRound(endNotification(sql, one, { state, reason }));
       if (eventType !== null) events.ended({ state, reason, eventType });

@@ -2,7 +2,7 @@ import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { LateReason } from '../../domain/lateness';
 import type { Tenant } from '../../domain/tenant';
 import { listInterruptions } from '../audit/lateness';
-import { hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { columns, firstRow, hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { fromText, testIsDelayed, updateText, type NotificationRef } from './notification';
 
 export interface ClaimedNotification extends NotificationRef, Tenant {
@@ -56,15 +56,20 @@ export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: 
   const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, ...after];
   const { partner: partnerId, environment, ...claim } = await oneRow<Row>(reader, CLAIM, parameters);
   const late = claim.claimed.filter(({ generation, ageMs }) => generation > 1 || ageMs > LATE_MS);
-  const ids = late.map(({ notificationId }) => notificationId);
-  // These details are for people. They are claimed by now, and wait for nothing else.
-  const found = await listInterruptions(reader, ids).catch(() => []);
+  const found = await interruptionsOf(reader, late);
   const claimed = claim.claimed.map((one) => {
     const interruptions = found.filter(({ notificationId }) => notificationId === one.notificationId);
     return interruptions.length === 0 ? one : { ...one, interruptions };
   });
   return { ...claim, claimed, turn: environment === '' ? null : { partnerId, environment } };
 }
+
+/** These details are for people. Their notifications are claimed by now, and wait for nothing else. */
+const interruptionsOf = (reader: Reader, claimed: readonly NotificationRef[]) =>
+  listInterruptions(
+    reader,
+    claimed.map(({ notificationId }) => notificationId),
+  ).catch(() => []);
 
 const MARK_STARTED = `
   ${updateText('start', {})}
@@ -98,7 +103,7 @@ export async function giveBack(reader: Reader, claimed: readonly NotificationRef
 const CLAIM_UNCHECKED = `
   with old as (
     select notification_id from deliveries
-    where state = 'started' and (checked_at is null or checked_at <= service_now() - make_interval(secs => $2::float8))
+    where state = 'started' and coalesce(checked_at, started_at, '-infinity') <= service_now() - make_interval(secs => $2::float8)
     limit $1::int for update skip locked)
   ${updateText('check', {})}
   from old where d.notification_id = old.notification_id
@@ -111,14 +116,32 @@ export const claimUnchecked = (
 ) => runPrepared<NotificationRef>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
 
 const RESTART = `
-  ${updateText('restart', {})}
-  where d.notification_id = $1 and d.generation = $2::int and ${fromText('restart')}
-  returning 1`;
+  with restarted as (
+    ${updateText('restart', {})}
+    where d.notification_id = $1 and d.generation = $2::int and ${fromText('restart')}
+    returning ${columns('d', 'notification_id, generation, partner_id, environment, application_id')},
+      d.paused_at is not null or coalesce(d.next_attempt_at > service_now() + interval '2 s', false) as waits)
+  select r.*, n.event_type as "eventType" from restarted r join notifications n on n.notification_id = $1`;
+
+export type RestartedNotification = Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'> & {
+  /** Its next attempt is planned for later, or it is paused. */
+  readonly waits: boolean;
+};
 
 /**
- * Queues a started notification again, under its next generation, when its workflow is gone. Its step
- * of the ladder, its next attempt and its pause stay.
- * @returns false when it is no longer started, or of another generation
+ * Gives a started notification its next generation, when its workflow is gone. Its step of the ladder,
+ * its next attempt and its pause stay.
+ * @returns null when it is no longer started, or of another generation
  */
-export const restartNotification = async (reader: Reader, { notificationId, generation }: NotificationRef) =>
-  (await runPrepared(reader, RESTART, [notificationId, generation])).length > 0;
+export async function restartNotification(reader: Reader, { notificationId, generation }: NotificationRef) {
+  const restarted = await firstRow<RestartedNotification>(reader, RESTART, [notificationId, generation]);
+  return restarted && { ...restarted, interruptions: await interruptionsOf(reader, [restarted]) };
+}
+
+const UNOPENED = `
+  select notification_id as "notificationId", generation from deliveries
+  where notification_id = any($1::text[]) and state = 'started' and checked_at is null`;
+
+/** Those whose new workflow has not read the row yet. */
+export const unopened = (reader: Reader, restarted: readonly NotificationRef[]) =>
+  runPrepared<NotificationRef>(reader, UNOPENED, [restarted.map((one) => one.notificationId)]);

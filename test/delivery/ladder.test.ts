@@ -120,7 +120,7 @@ test.each([
     await sql`update deliveries set paused_at = service_now() where notification_id = ${notificationId}`;
   await handle.terminate();
   const leftMs = (await planned()) ?? Number.NaN;
-  expect(await restartNotification(sql, { notificationId, generation: 1 })).toBe(true);
+  expect(await restartNotification(sql, { notificationId, generation: 1 })).toMatchObject({ generation: 2 });
 
   const next = await stage.deliver(notificationId, ladderMs, 'regular', 2);
   if (paused) {

@@ -78,7 +78,7 @@ async function attemptsUnderWay({ database }: StormScene): Promise<number> {
   return row?.count ?? 0;
 }
 
-async function askWithoutTemporal(scene: StormScene, { withoutTemporal }: Kills): Promise<void> {
+export async function askWithoutTemporal(scene: StormScene, { withoutTemporal }: Kills): Promise<void> {
   const [partner] = scene.partners;
   for (let times = 0; times < 3; times += 1) {
     const answer = await scene.ask({

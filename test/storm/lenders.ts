@@ -34,20 +34,29 @@ export async function runLenders(
     readonly atOnce: number;
     /** Pause of each lender between two applications, in milliseconds. */
     readonly pauseMs?: number;
+    /** What is told of each in turn. */
+    readonly lives?: readonly (readonly string[])[];
+    /** Ends it before all are opened. */
+    readonly stopped?: () => boolean;
     /** Of the lender's references, which have eight characters. Default: S. */
     readonly prefix?: string;
   },
 ): Promise<Promised[]> {
-  const { applications, atOnce, pauseMs = 0, prefix = 'S' } = options;
+  const { applications, atOnce, pauseMs = 0, prefix = 'S', lives = LIVES } = options;
   const promised: Promised[] = [];
   let next = 0;
   const lender = async () => {
-    while (next < applications) {
+    while (next < applications && !options.stopped?.()) {
       const number = next;
       next += 1;
       const partner = scene.partners[number % scene.partners.length] as StormPartner;
       promised.push(
-        await live(scene, partner, number, `${prefix}${String(number).padStart(8 - prefix.length, '0')}`),
+        await live(
+          scene,
+          partner,
+          lives[number % lives.length] ?? [],
+          `${prefix}${String(number).padStart(8 - prefix.length, '0')}`,
+        ),
       );
       if (pauseMs > 0) await sleep(pauseMs);
     }
@@ -59,7 +68,7 @@ export async function runLenders(
 async function live(
   scene: LenderScene,
   { partnerId, apiKey }: StormPartner,
-  number: number,
+  life: readonly string[],
   reference: string,
 ): Promise<Promised> {
   const quote = await insist(scene, {
@@ -81,7 +90,7 @@ async function live(
   });
   const applicationId: string = opened.body.data.credit_application_id;
   const statuses: string[] = [];
-  for (const status of LIVES[number % LIVES.length] ?? []) {
+  for (const status of life) {
     await insist(scene, {
       internal: true,
       path: `/internal/v1/credit-applications/${applicationId}/lender-events`,

@@ -3,7 +3,12 @@ import { issueKey, issueServiceKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
-import { startWebhookReceiver, verifySignatures, type WebhookReceiver } from '../support/webhook-receiver';
+import {
+  startWebhookReceiver,
+  verifySignatures,
+  type Received,
+  type WebhookReceiver,
+} from '../support/webhook-receiver';
 
 export interface StormPartner {
   readonly partnerId: string;
@@ -30,11 +35,17 @@ interface PartiesOptions {
   readonly keyRing: string;
   /** Of the receiver. Default: a free port of loopback. */
   readonly at?: { readonly host: string; readonly port: number };
+  readonly answer?: PartnersAnswer;
 }
+
+/** Null: as every other request is answered. */
+export type PartnersAnswer = (
+  received: Received,
+) => { readonly status: number; readonly headers?: Record<string, string> } | null;
 
 export async function openParties(
   database: Database,
-  { partners: count, keyRing, at }: PartiesOptions,
+  { partners: count, keyRing, at, answer }: PartiesOptions,
 ): Promise<Parties> {
   const { db } = database;
   const answered: number[] = [];
@@ -44,8 +55,10 @@ export async function openParties(
   const receiver = await startWebhookReceiver((nth, received) => {
     const fault = faultOf(received, [...secretOf.values()]);
     if (fault !== null) signatureFaults.push(fault);
-    const status = nth % 40 === 7 ? 503 : 200;
+    const own = answer?.(received) ?? null;
+    const status = own?.status ?? (nth % 40 === 7 ? 503 : 200);
     answered[nth] = status;
+    if (own !== null) return own;
     if (nth % 40 !== 23) return status;
     return (response) => void setTimeout(() => response.writeHead(status).end(), 300);
   }, at);

@@ -9,7 +9,7 @@ import { randomTaskQueue } from '../support/temporal';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
 import { migrateWithLogins } from '../support/roles';
 import { openAsking, type Asked, type Asking, type StormAnswer } from './asking';
-import { openParties, type Parties } from './parties';
+import { openParties, type Parties, type PartnersAnswer } from './parties';
 
 export interface StormOptions {
   readonly partners: number;
@@ -17,6 +17,10 @@ export interface StormOptions {
   readonly workers: number;
   /** Default: the CLI's dev server. */
   readonly openTemporal?: () => Promise<KillableTemporal>;
+  /** What the partners answer to some requests. */
+  readonly answer?: PartnersAnswer;
+  /** Further settings of the workers. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** What the load of a storm, and the invariants after it, need of a scene. */
@@ -56,7 +60,7 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
     statementTimeoutMs: 0,
   });
   const keyRing = newKeyRingText();
-  const parties = await openParties(database, { partners: options.partners, keyRing });
+  const parties = await openParties(database, { ...options, keyRing });
   const { receiver } = parties;
   const apis: (ApiProcess | null)[] = [];
   const workers: WorkerProcess[] = [];
@@ -106,6 +110,7 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
           ...temporal.environment,
           DELIVERY_LADDER_SECONDS: LADDER,
           RECONCILE_AFTER_MS: '20000',
+          ...options.environment,
         },
       });
     },

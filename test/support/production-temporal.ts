@@ -48,7 +48,6 @@ async function openProductionTemporal() {
     await mkdir(join(certificates, folder), { recursive: true });
   await keepTemporalCertificates(certificates, new Date());
   const store = await startOwnPostgres();
-  await createDatabases(store.url);
 
   const yaml = await readFile(join(root, 'deploy/temporal/server.yaml'), 'utf8');
   const numbers = [...new Set([...yaml.matchAll(/\b[67][29]3\d\b/g)].map(([port]) => port))];
@@ -61,14 +60,18 @@ async function openProductionTemporal() {
   await writeFile(join(directory, 'deploy/server.yaml'), config, { mode: 0o600 });
 
   const { host, hostname, port } = new URL(store.url);
-  await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
-    env: {
-      PATH: `${directory}:/usr/local/bin:/usr/bin:/bin`,
-      SQL_HOST: hostname,
-      SQL_PORT: port,
-      TEMPORAL_DB_PASSWORD: PASSWORD,
-    },
-  });
+  async function setUp(): Promise<void> {
+    await createDatabases(store.url);
+    await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
+      env: {
+        PATH: `${directory}:/usr/local/bin:/usr/bin:/bin`,
+        SQL_HOST: hostname,
+        SQL_PORT: port,
+        TEMPORAL_DB_PASSWORD: PASSWORD,
+      },
+    });
+  }
+  await setUp();
   let child: ChildProcess | undefined;
   let output = '';
   const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
@@ -121,6 +124,8 @@ async function openProductionTemporal() {
     /** Waits for the end. @param signal default SIGTERM. @returns exit code, or the signal that ended it. */
     stop: (signal: NodeJS.Signals = 'SIGTERM') => end(signal),
     output: () => output,
+    /** Deletes its databases, and sets up empty ones. Only while it does not run. */
+    forget: setUp,
     async close() {
       await end('SIGKILL');
       await store.close();
@@ -155,13 +160,15 @@ async function answers(
   }
 }
 
-/** As deploy/postgres/init.sh. */
+/** As deploy/postgres/init.sh; those that are there are deleted first. */
 async function createDatabases(url: string): Promise<void> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const names = ['temporal', 'temporal_visibility'];
   try {
+    for (const name of names) await sql.unsafe(`drop database if exists ${name} with (force)`);
+    await sql.unsafe('drop role if exists temporal');
     await sql.unsafe(`create role temporal login password '${PASSWORD}'`);
-    for (const name of ['temporal', 'temporal_visibility'])
-      await sql.unsafe(`create database ${name} owner temporal`);
+    for (const name of names) await sql.unsafe(`create database ${name} owner temporal`);
   } finally {
     await sql.end({ timeout: 1 });
   }
@@ -170,7 +177,7 @@ async function createDatabases(url: string): Promise<void> {
 /** A server that may be killed and started again. */
 export interface KillableTemporal extends Pick<
   OwnTemporal,
-  'address' | 'namespace' | 'client' | 'start' | 'kill' | 'close'
+  'address' | 'namespace' | 'client' | 'start' | 'kill' | 'forget' | 'close'
 > {
   /** Further settings of a worker that is to reach it. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -192,6 +199,7 @@ export async function killableProductionTemporal(): Promise<KillableTemporal> {
       await ensureNamespace(connection, { namespace, keepDays: 1 });
     },
     kill: async () => void (await server.stop('SIGKILL')),
+    forget: server.forget,
     async close() {
       await connection.close();
       await server.close();

@@ -121,8 +121,10 @@ describe('slots on the fast path', () => {
       slots,
       monotonicMs: () => clock.now,
     });
-    const reserve = (notificationId: string, of: typeof OF | typeof OTHER = OF) =>
-      made.reserve({ ...of, notificationId });
+    const reserve = (
+      notificationId: string,
+      of: (typeof OF | typeof OTHER) & { readonly waits?: boolean } = OF,
+    ) => made.reserve({ ...of, notificationId });
     return { ...made, reserve, clock, fast };
   }
 
@@ -155,6 +157,14 @@ describe('slots on the fast path', () => {
     clock.now = 5_000;
     expect(reserve('b')).toBe('fast');
     expect(enter('a')).toBeNull();
+  });
+
+  test('one that only waits needs no fast endpoint, and is for none', () => {
+    const { reserve, enter, fast } = queue();
+    fast.clear();
+    expect(reserve('a')).toBe('endpoint_not_fast');
+    expect(reserve('b', { ...OF, waits: true })).toBe('fast');
+    expect(enter('b')?.endpointId).toBe('');
   });
 
   test('an endpoint that is not fast gets none', () => {
