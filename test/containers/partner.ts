@@ -31,6 +31,7 @@ export async function startOutside() {
   );
   const receiver = await startWebhookReceiver(() => 200, { host: PARTNER.ipv4, port: 443 });
   const arrived = new Set<string>();
+  let answerAfterMs = 0;
   const connect = { ca: authority.cert, servername: NAME };
   const shop = new Agent({ connect });
   const gateway = new Agent({ connect: { ...connect, ...lender } });
@@ -140,12 +141,13 @@ export async function startOutside() {
         try {
           verifySignatures(one, secret);
           arrived.add(String(one.headers['webhook-id']));
-          return 200;
+          return (response) => setTimeout(() => response.writeHead(200).end(), answerAfterMs);
         } catch {
           return 400;
         }
       });
     },
+    answerAfter: (ms: number) => void (answerAfterMs = ms),
     /** Ids of events that arrived and were verified. */
     arrived,
     async close() {

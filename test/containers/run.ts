@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { certificates, monitoring } from './care';
 import { guarded, network } from './boundaries';
 import { kills, restartOfTheEngine, rollingRestart, stops, temporalUpgrade } from './interruptions';
+import { kubernetes } from './kubernetes';
 import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
@@ -24,6 +25,7 @@ const steps: readonly [string, (scene: Scene) => Promise<unknown>][] = [
   ['every container is guarded and bounded as the file says', guarded],
   ['answers a quote, delivers to a partner outside, opens an application for a lender', firstDay],
   ['ports are open and closed as the page says', network],
+  ['pods of the Helm chart: one is killed, a node is drained, nothing is lost', kubernetes],
   ['a rolling restart to another release and back loses nothing', rollingRestart],
   ['another Temporal takes over', temporalUpgrade],
   ['kill -9 of every container loses nothing', kills],
@@ -59,6 +61,7 @@ async function run(): Promise<boolean> {
       notifications_lost: 0,
       miscounted: 0,
       killed: [],
+      pods: {},
       stopped_cleanly: false,
       restored: false,
     },

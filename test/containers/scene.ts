@@ -11,6 +11,7 @@ export interface Figures {
   notifications_lost: number;
   miscounted: number;
   killed: string[];
+  pods: Record<string, number>;
   stopped_cleanly: boolean;
   restored: boolean;
 }
