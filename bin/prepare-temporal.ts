@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfig } from '../runtime/config/config';
+import { accessDenied, faultText } from '../runtime/temporal/connect';
 import { ensureNamespace } from '../runtime/temporal/namespace';
 import { temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
 import { openNativeConnection } from '../worker/session';
@@ -21,9 +22,18 @@ async function connect({ connection }: TemporalTarget) {
     try {
       return await openNativeConnection(connection);
     } catch (error) {
-      if (Date.now() > deadline) throw error;
+      if (accessDenied(error) || Date.now() > deadline) throw error;
       await sleep(500);
     }
+  }
+}
+
+async function prepare(target: TemporalTarget): Promise<void> {
+  const connection = await connect(target);
+  try {
+    await ensureNamespace(connection, { namespace: target.namespace, keepDays: KEEP_DAYS });
+  } finally {
+    await connection.close();
   }
 }
 
@@ -31,12 +41,8 @@ main('prepare-temporal', HELP, async () => {
   const config = readConfig();
   if (config.TEMPORAL_ADDRESS === undefined) throw new Error('TEMPORAL_ADDRESS is not set.');
   const target = temporalTarget(config);
-  const { namespace } = target;
-  const connection = await connect(target);
-  try {
-    await ensureNamespace(connection, { namespace, keepDays: KEEP_DAYS });
-    console.log(`prepare-temporal: namespace ${namespace} and its search attributes are there`);
-  } finally {
-    await connection.close();
-  }
+  await prepare(target).catch((error: unknown) => {
+    throw new Error(faultText(error), { cause: error });
+  });
+  console.log(`prepare-temporal: namespace ${target.namespace} and its search attributes are there`);
 });

@@ -12,8 +12,8 @@ export class DatabaseUnreachable extends Error {
 export class TemporalUnreachable extends Error {
   override readonly name = 'TemporalUnreachable';
 
-  constructor({ address, why }: { readonly address: string; readonly why: string }) {
-    super(`Temporal cannot be reached at ${address} (${why}): check TEMPORAL_ADDRESS.`);
+  constructor(of: { readonly address: string; readonly why: string; readonly check: string }) {
+    super(`Temporal cannot be reached at ${of.address} (${of.why}): check ${of.check}.`);
   }
 }
 

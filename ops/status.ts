@@ -55,7 +55,7 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   const at = deps.now();
   const problems = [
     ...('unreachable' in stored ? [stored.unreachable] : storedProblems(stored, at, deps.embedded())),
-    ...('unreachable' in temporal ? [temporal.unreachable] : []),
+    ...(temporal.problem === null ? [] : [temporal.problem]),
   ];
   const title =
     problems.length === 0
@@ -64,7 +64,9 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   const lines = facts({
     ...('unreachable' in stored ? { Postgres: 'unreachable' } : storedLines(stored, at, deps.embedded())),
     Temporal:
-      'unreachable' in temporal ? 'unreachable' : `reached, current build: ${temporal.current ?? 'none'}`,
+      'unreachable' in temporal.state
+        ? 'unreachable'
+        : `reached, current build: ${temporal.state.current ?? 'none'}`,
   });
   return {
     json: {
@@ -72,7 +74,7 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
       at,
       problems,
       ...('unreachable' in stored ? { postgres: stored } : storedView(stored)),
-      temporal,
+      temporal: temporal.state,
     },
     text: `${title}\n\n${lines}`,
     failure: problems.length === 0 ? undefined : `not well: ${problems.length} found`,
@@ -102,13 +104,14 @@ async function storedState(db: Db): Promise<Stored | { readonly unreachable: str
   }
 }
 
-async function temporalState({
-  temporal,
-}: OpsDeps): Promise<{ readonly current: string | null } | { readonly unreachable: string }> {
+async function temporalState({ temporal }: OpsDeps) {
   try {
-    return { current: (await (await temporal()).describeDeployment(ANSWERS_WITHIN_MS)).current };
+    const orders = await temporal();
+    const { current } = await orders.describeDeployment(ANSWERS_WITHIN_MS);
+    return { state: { current }, problem: await orders.whatIsMissing(ANSWERS_WITHIN_MS) };
   } catch (error) {
-    return { unreachable: toFailure(error).message };
+    const { message } = toFailure(error);
+    return { state: { unreachable: message }, problem: message };
   }
 }
 

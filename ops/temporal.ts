@@ -8,7 +8,8 @@ import {
 } from '@temporalio/client';
 import { Refused } from '../db/refused';
 import { RETENTION_LIMIT, retentionScheduleId } from '../runtime/temporal/retention-schedule';
-import { reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
+import { faultText, reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
+import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { codeOptions, type WorkflowCode } from '../runtime/temporal/workflow-code';
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
@@ -76,8 +77,9 @@ export function temporalOrders(
     try {
       return await withConnection(target, deadlineMs, work);
     } catch (error) {
-      const why = reasonOfAbsence(error, deadlineMs);
-      throw why === null ? error : new TemporalUnreachable({ address: target.connection.address, why });
+      const absence = reasonOfAbsence(error, deadlineMs);
+      if (absence === null) throw error;
+      throw new TemporalUnreachable({ address: target.connection.address, ...absence });
     }
   }
 
@@ -96,7 +98,7 @@ export function temporalOrders(
         );
       } catch (error) {
         if (!isGrpcServiceError(error) || !REFUSED.has(error.code)) throw error;
-        throw new Refused('conflict', `Temporal refuses that: ${error.details}`);
+        throw new Refused('conflict', `Temporal refuses that: ${faultText(error)}`);
       }
     });
 
@@ -105,7 +107,7 @@ export function temporalOrders(
       service.describeWorkerDeployment(named),
     ).catch((error: unknown) => {
       // No worker with a build id has ever connected. (A missing namespace has the same code.)
-      if (isGrpcServiceError(error) && error.details.includes('Deployment not found'))
+      if (isGrpcServiceError(error) && /Deployment (not )?found/.test(error.details))
         return { workerDeploymentInfo: null };
       throw error;
     });
@@ -183,6 +185,9 @@ export function temporalOrders(
           throw new Refused('conflict', 'A removal that was started by hand is still under way.');
         });
       }),
+    /** What to do about search attributes that the namespace lacks; null: it has all. */
+    whatIsMissing: (deadlineMs: number): Promise<string | null> =>
+      connected(deadlineMs, (connection) => lackOfSearchAttributes(connection, namespace)),
     describeDeployment: (deadlineMs?: number) => aboutBuilds(read, deadlineMs),
     /** Makes a build current: announces it (a ramp of 0 %), waits until workers of others ask for no first tasks (20 s), changes over. */
     setCurrent: (buildId: string): Promise<void> =>

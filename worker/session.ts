@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type NativeConnectionOptions } from '@temporalio/worker';
 import type { createActivities } from '../activities';
-import { missingSearchAttributes } from '../runtime/temporal/namespace';
+import { faultText } from '../runtime/temporal/connect';
+import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import { codeOptions, workflowCode } from '../runtime/temporal/workflow-code';
 import { startLoop, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
@@ -169,7 +170,7 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
     },
     everyMs: () => RECONNECT_MS[now.tries++] ?? LONGEST_RECONNECT_MS,
     onError(error) {
-      now.fault = error instanceof Error ? error.message : String(error);
+      now.fault = faultText(error);
       logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
     },
   });
@@ -181,9 +182,9 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
     /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
       if (now.session === null) throw new Error(`Temporal (namespace ${namespace}): ${now.fault}`);
-      const asked = missingSearchAttributes(now.session.client.connection, namespace);
-      const missing = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
-      if (missing.length > 0) throw new Error(`Temporal lacks the search attributes ${missing.join(', ')}`);
+      const asked = lackOfSearchAttributes(now.session.client.connection, namespace);
+      const lack = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
+      if (lack !== null) throw new Error(lack);
     },
     stopOpening: (): void => void stopOpening(),
     async close(): Promise<void> {

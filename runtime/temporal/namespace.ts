@@ -54,21 +54,37 @@ async function exists(connection: ConnectionLike, namespace: string): Promise<bo
   }
 }
 
-/** The search attributes that the namespace lacks, by queries, as Temporal Cloud refuses the operator API. */
+/**
+ * The search attributes that the namespace lacks, by queries, as Temporal Cloud refuses the operator API. It
+ * also allows 30 such queries a second to all workers together, so one asks for all of them.
+ */
 export async function missingSearchAttributes(connection: ConnectionLike, namespace: string) {
+  if (await known(connection, namespace, SEARCH_ATTRIBUTES)) return [];
   const missing: string[] = [];
-  for (const name of SEARCH_ATTRIBUTES) {
-    try {
-      await ask(connection, () =>
-        connection.workflowService.countWorkflowExecutions({ namespace, query: `${name} = 'any'` }),
-      );
-    } catch (error) {
-      if (grpcStatus(error) !== INVALID_ARGUMENT) throw error;
-      missing.push(name);
-    }
-  }
+  for (const name of SEARCH_ATTRIBUTES) if (!(await known(connection, namespace, [name]))) missing.push(name);
   return missing;
 }
+
+async function known(connection: ConnectionLike, namespace: string, names: readonly string[]) {
+  const query = names.map((name) => `${name} = 'any'`).join(' AND ');
+  try {
+    await ask(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query }));
+    return true;
+  } catch (error) {
+    if (grpcStatus(error) !== INVALID_ARGUMENT) throw error;
+    return false;
+  }
+}
+
+/** What is missing and how to add it; null: nothing. */
+export async function lackOfSearchAttributes(connection: ConnectionLike, namespace: string) {
+  const missing = await missingSearchAttributes(connection, namespace);
+  return missing.length === 0 ? null : `Temporal: ${adviceToAdd(namespace, missing)}`;
+}
+
+const adviceToAdd = (namespace: string, missing: readonly string[]) =>
+  `namespace ${namespace} lacks the search attributes ${missing.join(', ')} (type Keyword): run prepare-temporal, or for Temporal Cloud ` +
+  `tcld namespace search-attributes add --namespace ${namespace}${missing.map((name) => ` --search-attribute ${name}=Keyword`).join('')}`;
 
 /**
  * Registers the missing ones and waits until they work; any number may do so at once.
@@ -92,8 +108,7 @@ export async function ensureSearchAttributes(connection: ConnectionLike, namespa
     const refused = refusal !== '' && !/exist/i.test(refusal);
     if (missing.length > 0 && (refused || Date.now() > deadline))
       throw new Error(
-        `Namespace ${namespace} lacks the search attributes ${missing.join(', ')} (type Keyword), and registering them ` +
-          `failed (${refusal || 'they do not appear'}). Register them with the Temporal CLI or, in Temporal Cloud, with tcld.`,
+        `registering search attributes failed (${refusal || 'they do not appear'}): ${adviceToAdd(namespace, missing)}`,
       );
     if (missing.length > 0) await sleep(250);
   }

@@ -20,7 +20,7 @@ const UNCOMPRESSED = { grpcCompression: { codec: 'none' } } as const;
  */
 export function externalTemporal(config: TemporalSettings): TemporalTarget | undefined {
   const { connectionOptions, namespace = 'default' } = load(config);
-  const { address, apiKey, tls, metadata } = connectionOptions;
+  const { address, apiKey, tls } = connectionOptions;
   if (address === undefined) {
     if (apiKey !== undefined || tls !== undefined)
       throw new ConfigError('an API key or TLS for Temporal needs TEMPORAL_ADDRESS as well.');
@@ -31,9 +31,9 @@ export function externalTemporal(config: TemporalSettings): TemporalTarget | und
     connection: {
       ...UNCOMPRESSED,
       address,
-      ...(apiKey !== undefined && { apiKey }),
       ...(tls !== undefined && { tls }),
-      ...(metadata !== undefined && { metadata }),
+      // By the namespace Temporal Cloud finds the account of a key; the SDK leaves it out of the first call.
+      ...(apiKey !== undefined && { apiKey, metadata: { 'temporal-namespace': namespace } }),
     },
   };
 }

@@ -62,7 +62,11 @@ export interface OpsUnderTest {
 }
 
 export const unreachable = async (): Promise<never> => {
-  throw new TemporalUnreachable({ address: '192.0.2.9:7233', why: 'no answer within 1.5 s' });
+  throw new TemporalUnreachable({
+    address: '192.0.2.9:7233',
+    why: 'no answer within 1.5 s',
+    check: 'TEMPORAL_ADDRESS',
+  });
 };
 
 /** A Temporal that is away. */
@@ -71,6 +75,7 @@ const AWAY: TemporalOrders = {
   replayRunning: unreachable,
   startRetention: unreachable,
   describeDeployment: unreachable,
+  whatIsMissing: unreachable,
   setCurrent: unreachable,
   ramp: unreachable,
 };
@@ -92,7 +97,7 @@ export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
   workflows: () => ({ folder: 'workflows' }),
 };
 
-const connectAsOps = (url: string) => () =>
+export const connectAsOps = (url: string) => () =>
   connectDatabase({
     url: asRole(url, 'ops'),
     poolSize: 1,

@@ -19,7 +19,10 @@ const run = () => ops.run(['status']);
 
 beforeEach(async () => {
   await database.sql`truncate processes, outages, backups, delivery_pauses`;
-  ops.temporal = { describeDeployment: async () => ({ current: '1.2.0', ramping: null, builds: [] }) };
+  ops.temporal = {
+    describeDeployment: async () => ({ current: '1.2.0', ramping: null, builds: [] }),
+    whatIsMissing: async () => null,
+  };
   await beat(API);
   await beat(WORKER);
   await database.sql`insert into backups default values`;
