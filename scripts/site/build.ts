@@ -57,6 +57,8 @@ export async function ensureSite(): Promise<void> {
   );
   const made = join(source, '.vitepress/dist');
   for (const [path, text] of plain) put(join(made, path), text);
+  // `npm start` writes files for its own account alone, and a build may be installed for another.
+  await promisify(execFile)('chmod', ['-R', 'a+rX', made]);
   rmSync(SITE, { recursive: true, force: true });
   try {
     renameSync(made, SITE);
