@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
 
 /** Everything in the namespaces ends with its first process, and that with this one, however it ends. */
@@ -26,6 +27,8 @@ export function inNamespaces(
 
 async function runInside(): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error('it makes namespaces: run it as root, on Linux');
+  // The namespaces have no way to a registry.
+  await findTemporalServer({ onProgress: console.error });
   const directory = await temporaryDirectory('cluster');
   try {
     const [node, program = '', ...args] = process.argv;
