@@ -6,6 +6,7 @@ interface Member {
   readonly name: MachineName;
   readonly role: string;
   readonly state: string;
+  readonly timeline?: number;
 }
 
 export type PatroniView = ReturnType<typeof viewPatroni>;
@@ -38,9 +39,11 @@ export function viewPatroni(authority: string, { cert, key }: IssuedCertificate)
     /** Whether one leads and the other has all that is acknowledged. */
     async isWhole() {
       const all = await members();
-      const has = (role: string) =>
-        all.some((one) => one.role === role && ['running', 'streaming'].includes(one.state));
-      return has('leader') && has('sync_standby');
+      const [leads, follows] = ['leader', 'sync_standby'].map((role) =>
+        all.find((one) => one.role === role && ['running', 'streaming'].includes(one.state)),
+      );
+      // One that is being rewound runs for a moment, on the timeline from before it lost the lead.
+      return leads !== undefined && leads.timeline === follows?.timeline;
     },
     /** A page of metrics. */
     metrics: (name: MachineName) => ask(name, '/metrics'),

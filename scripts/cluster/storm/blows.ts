@@ -65,7 +65,9 @@ const leaderCrashes: Blow = {
   victim: 'postgres_leader',
   what: 'Postgres of the leader killed',
   async strike(scene) {
-    await (await leader(scene)).killPostgres();
+    const old = await leader(scene);
+    await old.killPostgres();
+    await untilLed(scene, other(scene, old));
   },
 };
 
