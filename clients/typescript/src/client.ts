@@ -90,9 +90,14 @@ export interface Client {
   listWebhookKeys(options?: CallOptions): Promise<readonly WebhookKey[]>;
 }
 
-/** Opens nothing yet: connections are those of fetch. */
+/**
+ * Opens nothing yet: connections are those of fetch.
+ * @throws TypeError when an option is missing, or `baseUrl` does not begin with `https://`.
+ */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey, partnerId, timeoutMs = QUOTE_TIMEOUT_MS, retries = RETRIES } = options;
+  for (const [name, value] of Object.entries({ baseUrl, apiKey }))
+    if (!value) throw new TypeError(`${name} is missing`);
   if (!baseUrl.startsWith('https://')) throw new TypeError('baseUrl must begin with https://');
   const { fetch = (request: Request) => globalThis.fetch(request) } = options;
   const send = createHttp({ baseUrl, apiKey, retries, fetch });

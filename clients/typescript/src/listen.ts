@@ -123,7 +123,8 @@ Position: ${file}
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
       });
       await answer.body?.cancel();
-      say(`${what} -> ${answer.status} in ${Date.now() - beganMs} ms`);
+      const hint = answer.status === 401 ? ' (verify with the secret above, not with public keys)' : '';
+      say(`${what} -> ${answer.status} in ${Date.now() - beganMs} ms${hint}`);
       return answer.ok;
     } catch (error) {
       say(`${what} -> ${reason(error)}`);

@@ -54,6 +54,12 @@ const partner = (statements: string, input: Record<string, unknown> = {}) =>
 const REQUEST = `{ merchant_id: 'M000001', loan_amount: '900.00', customer_deposit: '100.00',
   merchant_finance_url: 'https://shop.example/finance', merchant_reference: 'basket 2041' }`;
 
+test('names an option that is missing', async () => {
+  const create =
+    'try { createClient({ ...input, baseUrl: undefined }); } catch ({ message }) { said = message; }';
+  expect(await partner(create)).toBe('baseUrl is missing');
+});
+
 test('gets a quote', async () => {
   expect(await partner(`said = await client.quote(${REQUEST});`)).toMatchObject({
     service_quote_id: expect.stringMatching(/^qte_/),

@@ -164,12 +164,12 @@ test('continues without a gap after a kill -9 at each event, with the same secre
 }, 120_000);
 
 test('an event that is refused is sent again, and later ones of its application wait, others do not', async () => {
-  start('refused.json');
+  const listening = start('refused.json');
   const stuck = await tell('declined');
   let refusals = 0;
   answer = ({ body }) => {
     const { data, sequence } = JSON.parse(body);
-    return data.credit_application_id === stuck && sequence === 2 && (refusals += 1) < 3 ? 500 : 204;
+    return data.credit_application_id === stuck && sequence === 2 && (refusals += 1) < 3 ? 401 : 204;
   };
   const other = await tell('declined');
   await until(() => arrived(stuck).includes(3), 'all have arrived', 60_000);
@@ -180,6 +180,7 @@ test('an event that is refused is sent again, and later ones of its application 
       ({ body }) => JSON.parse(body).data.credit_application_id === id && JSON.parse(body).sequence === at,
     );
   expect(position(3, other)).toBeLessThan(position(3, stuck));
+  expect(listening.output()).toContain('not with public keys');
 }, 90_000);
 
 test('finds an event that became visible after later ones, and keeps the order of its application', async () => {
