@@ -12,7 +12,8 @@ const PACKAGE = `github.com/temporalio/cli/cmd/temporal@v${BUILT_CLI_VERSION}`;
 /** For the first bytes; a machine without internet is found out within it. */
 const CONNECT_LIMIT_MS = 10_000;
 const DOWNLOAD_LIMIT_MS = 300_000;
-const DRAFT = 'new-';
+/** Not the beginning of what another build calls its draft: it may be under way. */
+const DRAFT = 'new-cli-';
 
 interface ExecutableOptions {
   /** Where what was built or downloaded is kept; by default the user's cache folder. */

@@ -149,7 +149,9 @@ test('takes the newest of those that are kept, and leaves those of other machine
 test('takes over from a killed process, and names every way that failed', async () => {
   answer = 'nothing there';
   const toolsDir = join(directory, 'after a kill');
-  mkdirSync(join(toolsDir, 'new-left'), { recursive: true });
+  mkdirSync(join(toolsDir, 'new-cli-left'), { recursive: true });
+  // Another process builds the server meanwhile.
+  mkdirSync(join(toolsDir, 'new-server-draft'));
   const lock = JSON.stringify({ pid: process.pid, startedAt: 'long ago' });
   writeFileSync(join(toolsDir, `temporal-cli-${machine}.lock`), lock);
   const failed = search(toolsDir);
@@ -157,7 +159,7 @@ test('takes over from a killed process, and names every way that failed', async 
   expect(failed.stdout()).toMatch(
     /building Temporal .* with Go.*cannot be had here:.*PATH: .*download: .*404.*go install: .*no network here, toolchain: auto.*TEMPORAL_ADDRESS/s,
   );
-  expect(readdirSync(toolsDir)).toEqual([]);
+  expect(readdirSync(toolsDir)).toEqual(['new-server-draft']);
 });
 
 describe('on a machine that reaches the outside through a proxy only', () => {
