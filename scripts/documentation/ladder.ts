@@ -12,13 +12,18 @@ function text(ms: number): string {
   return `${Math.floor((ms / size) * 10) / 10} ${unit}`;
 }
 
-/** The partner guide with the waits of the retry ladder, and the time from its first attempt to its last. */
+/** The partner guide with its table of attempts: the wait before each, and the time since the first one. */
 export function withLadder(guide: string): string {
-  const waits = DELIVERY_LADDER_MS.slice(1).map(text);
-  const sinceMs = DELIVERY_LADDER_MS.reduce((sum, waitMs) => sum + waitMs, 0);
-  const ladder = `${waits.slice(0, -1).join(', ')} and ${waits.at(-1)}; ${text(sinceMs)} in all`;
-  return guide.replace(
-    /Waits between the \d+ attempts: [^;]*; [\d.]+ \w+ in all/,
-    `Waits between the ${DELIVERY_LADDER_MS.length} attempts: ${ladder}`,
+  let sinceMs = 0;
+  const columns = DELIVERY_LADDER_MS.map((waitMs, nth) => [
+    String(nth + 1),
+    nth === 0 ? '' : text(waitMs),
+    text((sinceMs += waitMs)),
+  ]);
+  const lines = ['attempt', 'wait', 'since'].map((name, row) =>
+    [name.padEnd(7), ...columns.map((cells) => cells[row]?.padStart(8))].join(' ').trimEnd(),
   );
+  const found = /^attempt +1 .*\nwait .*\nsince .*$/m;
+  if (!found.test(guide)) throw new Error('the guide has no table of attempts');
+  return guide.replace(found, lines.join('\n'));
 }
