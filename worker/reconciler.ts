@@ -11,9 +11,9 @@ const DESCRIBE_MS = 2_000;
 /** Workflows in one round. A round every 10 s costs Temporal next to nothing. */
 const PER_ROUND = 50;
 /** Workflows that are looked for, and started again, at once. */
-const AT_ONCE = 8;
-/** The next round waits until fewer restarted workflows have not begun, for this time at most. */
-const MOST_UNOPENED = 25;
+const AT_ONCE = 2;
+/** The next are started again when fewer restarted workflows have not begun; a round waits for this no longer. */
+const MOST_UNOPENED = 4;
 const OPENED_WITHIN_MS = 10_000;
 const ASK_EVERY_MS = 100;
 
@@ -52,20 +52,23 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   let unopened: NotificationRef[] = [];
   return startLoop({
     async round(stopped) {
-      const restarted: NotificationRef[] = [];
+      let restarted = 0;
+      let waitedMs = 0;
       const old = await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs });
       for (let at = 0; at < old.length && !stopped(); at += AT_ONCE) {
         const some = await Promise.all(old.slice(at, at + AT_ONCE).map((one) => reconcile(deps, one)));
-        restarted.push(...some.filter((one) => one !== null));
-      }
-      // First attempts of new events must not be queued behind many of these in Temporal.
-      const untilMs = performance.now() + OPENED_WITHIN_MS;
-      for (unopened.push(...restarted); unopened.length > 0; await sleep(ASK_EVERY_MS)) {
-        unopened = await deps.unopened(unopened);
-        if (unopened.length < MOST_UNOPENED || stopped() || performance.now() > untilMs) break;
+        const begun = some.filter((one) => one !== null);
+        restarted += begun.length;
+        unopened.push(...begun);
+        // First attempts of new events must not be queued behind many of these in Temporal.
+        while (unopened.length >= MOST_UNOPENED && !stopped() && waitedMs < OPENED_WITHIN_MS) {
+          await sleep(ASK_EVERY_MS);
+          waitedMs += ASK_EVERY_MS;
+          unopened = await deps.unopened(unopened);
+        }
       }
       // Temporal may have lost its database: all are compared without a pause, until few are left.
-      repairing = old.length === PER_ROUND && (repairing || restarted.length > 0);
+      repairing = old.length === PER_ROUND && (repairing || restarted > 0);
       if (repairing) return 'again';
     },
     everyMs,

@@ -264,7 +264,9 @@ async function lossFindings(scene: StormScene, { backlog }: LossPlan, loss: Loss
     where sequence = 1 and partner_id <> ${pausedPartner}`;
   const news = first.flatMap(({ id, eventId }) => {
     const [at, ms] = [arrivals.get(eventId)?.[0], createdMs(id)];
-    return ms > servedMs && ms < backMs && at !== undefined ? [{ eventId, ms: at - ms }] : [];
+    return ms > servedMs && ms < backMs && at !== undefined
+      ? [{ eventId, ms: at - ms, sinceMs: ms - servedMs }]
+      : [];
   });
   return [
     {
@@ -342,7 +344,10 @@ async function lossFindings(scene: StormScene, { backlog }: LossPlan, loss: Loss
       offenders: news
         .toSorted((a, b) => b.ms - a.ms)
         .filter(({ ms }, nth) => ms > EVERY_NEW_EVENT_MS || (ms > NEW_EVENT_MS && nth >= news.length / 100))
-        .map(({ eventId, ms }) => `${eventId}: ${Math.round(ms)} ms`),
+        .map(
+          ({ eventId, ms, sinceMs }) =>
+            `${eventId}: ${Math.round(ms)} ms, created ${Math.round(sinceMs)} ms after the workers were ready`,
+        ),
     },
   ];
 }
