@@ -1,4 +1,4 @@
-import { deepStrictEqual, strictEqual } from 'node:assert';
+import { deepStrictEqual, ok, strictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { reckon, underTraffic, type Scene } from './scene';
@@ -37,6 +37,27 @@ export async function temporalUpgrade(scene: Scene): Promise<void> {
   });
   deepStrictEqual(lost, []);
   await reckon(scene);
+}
+
+/** "Temporal has lost its data", while events come and others wait for their second attempt. */
+export async function temporalLost(scene: Scene): Promise<void> {
+  const { project, outside } = scene;
+  const startedAgain = () => project.sql('select event_id from notifications where generation > 1');
+  const before = await startedAgain();
+  const lost = await underTraffic(scene, async () => {
+    outside.answerWith(503);
+    await sleep(3_000);
+    await project.page('docker compose stop temporal');
+    await project.page(
+      "docker compose exec postgres psql -U postgres -c 'DROP DATABASE IF EXISTS temporal WITH (FORCE)' -c 'DROP DATABASE IF EXISTS temporal_visibility WITH (FORCE)' -c 'CREATE DATABASE temporal OWNER temporal' -c 'CREATE DATABASE temporal_visibility OWNER temporal' -c 'REVOKE CONNECT ON DATABASE temporal, temporal_visibility FROM PUBLIC'",
+    );
+    outside.answerWith(200);
+    await project.page('docker compose up -d --wait');
+    await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: 'one' });
+  });
+  deepStrictEqual(lost, []);
+  await reckon(scene);
+  ok((await startedAgain()).length > before.length, 'no delivery was under way');
 }
 
 /** The first process of each container, killed from the machine: `docker kill` would tell the engine that somebody wants it to end. */

@@ -32,6 +32,7 @@ export async function startOutside() {
   const receiver = await startWebhookReceiver(() => 200, { host: PARTNER.ipv4, port: 443 });
   const arrived = new Set<string>();
   let answerAfterMs = 0;
+  let status = 200;
   const connect = { ca: authority.cert, servername: NAME };
   const shop = new Agent({ connect });
   const gateway = new Agent({ connect: { ...connect, ...lender } });
@@ -140,14 +141,15 @@ export async function startOutside() {
       receiver.behave((_nth, one) => {
         try {
           verifySignatures(one, secret);
-          arrived.add(String(one.headers['webhook-id']));
-          return (response) => setTimeout(() => response.writeHead(200).end(), answerAfterMs);
+          if (status === 200) arrived.add(String(one.headers['webhook-id']));
+          return (response) => setTimeout(() => response.writeHead(status).end(), answerAfterMs);
         } catch {
           return 400;
         }
       });
     },
     answerAfter: (ms: number) => void (answerAfterMs = ms),
+    answerWith: (code: 200 | 503) => void (status = code),
     /** Ids of events that arrived and were verified. */
     arrived,
     async close() {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const root = join(__dirname, '../..');
-const PAGES = ['production', 'backup', 'upgrade'] as const;
+const PAGES = ['production', 'backup', 'upgrade', 'faults'] as const;
 
 const read = (page: string) => readFileSync(join(root, `docs/operations/${page}.md`), 'utf8');
 

@@ -8,7 +8,14 @@ import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { certificates, monitoring } from './care';
 import { guarded, network } from './boundaries';
-import { kills, restartOfTheEngine, rollingRestart, stops, temporalUpgrade } from './interruptions';
+import {
+  kills,
+  restartOfTheEngine,
+  rollingRestart,
+  stops,
+  temporalLost,
+  temporalUpgrade,
+} from './interruptions';
 import { kubernetes } from './kubernetes';
 import { startOutside } from './partner';
 import { Project } from './project';
@@ -28,6 +35,7 @@ const steps: readonly [string, (scene: Scene) => Promise<unknown>][] = [
   ['pods of the Helm chart: one is killed, a node is drained, nothing is lost', kubernetes],
   ['a rolling restart to another release and back loses nothing', rollingRestart],
   ['another Temporal takes over', temporalUpgrade],
+  ['a Temporal that lost its databases is set up anew', temporalLost],
   ['kill -9 of every container loses nothing', kills],
   ['stops in order', stops],
   ['starts again with the engine', restartOfTheEngine],
