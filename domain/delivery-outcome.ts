@@ -157,15 +157,17 @@ function jitterMs(stepMs: number, random: () => number): number {
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const MONTH = `(${MONTHS.join('|')})`;
+const MONTH = `(?<month>${MONTHS.join('|')})`;
 const SHORT_DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
-const TIME = String.raw`(\d{2}):(\d{2}):(\d{2})`;
+const TIME = String.raw`(?<time>\d{2}:\d{2}:\d{2})`;
 
-/** The three forms of an HTTP-date (RFC 9110, 5.6.7). */
-const IMF_FIXDATE = new RegExp(String.raw`^${SHORT_DAY}, (\d{2}) ${MONTH} (\d{4}) ${TIME} GMT$`);
-const RFC_850 = new RegExp(String.raw`^${LONG_DAY}, (\d{2})-${MONTH}-(\d{2}) ${TIME} GMT$`);
-const ASCTIME = new RegExp(String.raw`^${SHORT_DAY} ${MONTH} ([ \d]\d) ${TIME} (\d{4})$`);
+/** The three forms of an HTTP-date (RFC 9110, 5.6.7): IMF-fixdate, RFC 850 and asctime. */
+const HTTP_DATES = [
+  String.raw`${SHORT_DAY}, (?<day>\d{2}) ${MONTH} (?<year>\d{4}) ${TIME} GMT`,
+  String.raw`${LONG_DAY}, (?<day>\d{2})-${MONTH}-(?<year>\d{2}) ${TIME} GMT`,
+  String.raw`${SHORT_DAY} ${MONTH} (?<day>[ \d]\d) ${TIME} (?<year>\d{4})`,
+].map((form) => new RegExp(`^${form}$`));
 
 /** More is read as twenty days, which fits a Postgres `integer`. */
 const LONGEST_MS = 20 * 86_400_000;
@@ -183,46 +185,25 @@ export function parseRetryAfter(text: string, nowMs: number): number | null {
 }
 
 /**
- * Reads an HTTP-date in any of its three forms.
- * @returns Unix milliseconds; null when it is none
+ * Reads an HTTP-date in any of its three forms. A leap second counts as the second after it.
+ * @returns Unix milliseconds; null when it is none, or names no day or time that there is
  */
 export function parseHttpDate(text: string, nowMs: number): number | null {
-  const fixdate = IMF_FIXDATE.exec(text);
-  if (fixdate !== null) {
-    const [, day, month, year, ...time] = fixdate;
-    return toMoment(Number(year), month, day, time);
-  }
-  const asctime = ASCTIME.exec(text);
-  if (asctime !== null) {
-    const [, month, day, hour, minute, second, year] = asctime;
-    return toMoment(Number(year), month, day, [hour, minute, second]);
-  }
-  const rfc850 = RFC_850.exec(text);
-  if (rfc850 === null) return null;
-  const [, day, month, shortYear, ...time] = rfc850;
-  return toMoment(fullYear(Number(shortYear), nowMs), month, day, time);
+  const found = HTTP_DATES.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined);
+  if (found === undefined) return null;
+  const { year = '', month = '', day = '', time = '' } = found;
+  const [hour = 0, minute = 0, second = 0] = time.split(':').map(Number);
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const date = new Date(0);
+  date.setUTCFullYear(fullYear(year, nowMs), MONTHS.indexOf(month), Number(day));
+  // A day that the month does not have has moved the date into the next one.
+  return date.getUTCDate() === Number(day) ? date.setUTCHours(hour, minute, second, 0) : null;
 }
 
 /** A year of two digits more than 50 years ahead lies in the past (RFC 9110, 5.6.7). */
-function fullYear(shortYear: number, nowMs: number): number {
+function fullYear(text: string, nowMs: number): number {
+  if (text.length === 4) return Number(text);
   const thisYear = new Date(nowMs).getUTCFullYear();
-  const year = thisYear - (thisYear % 100) + shortYear;
+  const year = thisYear - (thisYear % 100) + Number(text);
   return year > thisYear + 50 ? year - 100 : year;
-}
-
-/** Unix milliseconds; null for no such day or time. A leap second counts as the second after it. */
-function toMoment(
-  year: number,
-  month: string | undefined,
-  dayText: string | undefined,
-  time: readonly (string | undefined)[],
-): number | null {
-  const day = Number(dayText);
-  const [hour = 24, minute = 60, second = 61] = time.map(Number);
-  if (hour > 23 || minute > 59 || second > 60) return null;
-  const date = new Date(0);
-  date.setUTCFullYear(year, MONTHS.indexOf(month ?? ''), day);
-  // A day that the month does not have has moved the date into the next one.
-  if (date.getUTCDate() !== day) return null;
-  return date.setUTCHours(hour, minute, second, 0);
 }
