@@ -26,11 +26,9 @@ export interface ApplicationChange extends ApplicationTerms {
 /** Writes the body that a partner is sent, byte for byte. */
 export type WriteChange = (change: ApplicationChange) => string;
 
-interface FittedOffer {
+interface FittedOffer extends ApplicationTerms {
   readonly lender: string;
   readonly creditProduct: string;
-  readonly loanPence: number;
-  readonly depositPence: number;
 }
 
 interface QuotedOffers {

@@ -123,12 +123,9 @@ export function completeMerchant(setup: MerchantSetup): { merchant: Merchant } |
   const productless = setup.products.length === 0 && setup.corruptFields.length === 0;
   if (productless && setup.fcaAuthorised !== false) missingFields.push('products');
   missingFields.push(...setup.corruptFields);
-  const { tradingName, fcaAuthorised } = setup;
+  const { tradingName, fcaAuthorised, corruptFields: _, ...rest } = setup;
   if (missingFields.length > 0 || tradingName === null || fcaAuthorised === null) return { missingFields };
-  const { merchantId, showProducts, summaryStyle, depositFloor, products } = setup;
-  return {
-    merchant: { merchantId, tradingName, fcaAuthorised, showProducts, summaryStyle, depositFloor, products },
-  };
+  return { merchant: { ...rest, tradingName, fcaAuthorised } };
 }
 
 const orders = new WeakMap<readonly Product[], readonly Product[]>();

@@ -148,7 +148,7 @@ export interface QuoteRequest {
   readonly today: string;
 }
 
-export interface PricedProduct extends Omit<RepaymentPlan, 'numberOfRepayments'> {
+export interface PricedProduct extends RepaymentPlan {
   readonly product: Product;
   readonly purchasePricePence: number;
   readonly depositPence: number;
@@ -195,6 +195,7 @@ function priceProduct(
   const plan = planRepayments(product, loanPence);
   const firstPayments = { monthly_repayment: plan.monthlyRepaymentPence, deposit: depositPence, none: 0 };
   return {
+    ...plan,
     product,
     purchasePricePence: pricePence,
     depositPence,
@@ -204,10 +205,6 @@ function priceProduct(
       product.firstIntervalDays === null
         ? { value: Math.max(1, product.deferralMonths), unit: 'months' }
         : { value: product.firstIntervalDays, unit: 'days' },
-    monthlyRepaymentPence: plan.monthlyRepaymentPence,
-    finalRepaymentPence: plan.finalRepaymentPence,
-    totalPayablePence: plan.totalPayablePence,
-    costOfCreditPence: plan.costOfCreditPence,
     annualRateBasisPoints: annualRateBasisPoints(product, loanPence, plan.costOfCreditPence),
     financeUrl: links(loanPence, depositPence, product.creditProduct),
   };

@@ -17,9 +17,7 @@ const PART = /(?:(\\d)|([A-Za-z0-9_./-])|\[([A-Za-z0-9_./-]+)\])(\?|\{(\d{1,2})(
  */
 export function readReferenceFormat(format: string): ((reference: string) => boolean) | null {
   const parts = readParts(format);
-  if (parts === null) return null;
-  const longest = parts.reduce((sum, { most }) => sum + most, 0);
-  return (reference) => reference.length <= longest && matches(reference, parts);
+  return parts && ((reference) => reference.length <= LONGEST_REFERENCE && matches(reference, parts));
 }
 
 /**

@@ -35,13 +35,11 @@ export function effectiveAnnualBasisPoints(terms: RateTerms): number {
 
 const DAYS_IN_YEAR = 365;
 
+type TimeTerms = Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>;
+
 // Time from drawdown to the last payment, in units of 1 / (12 · 365) of a year, so that months and days
 // are whole numbers: the first interval, then `numberOfRepayments` − 1 months.
-function termUnits({
-  numberOfRepayments,
-  deferralMonths,
-  firstIntervalDays,
-}: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>): number {
+function termUnits({ numberOfRepayments, deferralMonths, firstIntervalDays }: TimeTerms): number {
   const first =
     firstIntervalDays === null ? Math.max(1, deferralMonths) * DAYS_IN_YEAR : firstIntervalDays * 12;
   return first + (numberOfRepayments - 1) * DAYS_IN_YEAR;
@@ -53,11 +51,7 @@ function termUnits({
  * @param costPence ≥ 0, a safe integer
  * @param loanPence > 0, a safe integer
  */
-export function flatAnnualBasisPoints(
-  terms: Pick<ProductTerms, 'numberOfRepayments' | 'deferralMonths' | 'firstIntervalDays'>,
-  loanPence: number,
-  costPence: number,
-): number {
+export function flatAnnualBasisPoints(terms: TimeTerms, loanPence: number, costPence: number): number {
   // The largest cost times the units of a year exceeds the safe integers.
   const numerator = BigInt(costPence) * BigInt(12 * DAYS_IN_YEAR * BASIS_POINTS);
   const denominator = BigInt(loanPence) * BigInt(termUnits(terms));
@@ -90,7 +84,6 @@ export function formatShare(shareBasisPoints: number): string {
 
 /** The repayments of a loan: `numberOfRepayments − 1` monthly payments, then the final one, in pence. */
 export interface RepaymentPlan {
-  readonly numberOfRepayments: number;
   readonly monthlyRepaymentPence: number;
   readonly finalRepaymentPence: number;
   /** The sum of all payments, without the deposit. */
@@ -174,7 +167,6 @@ export function planRepayments(terms: ProductTerms, loanPence: number): Repaymen
   if (n === 1) monthly = final;
   const totalPayablePence = monthly * (n - 1) + final;
   return {
-    numberOfRepayments: n,
     monthlyRepaymentPence: monthly,
     finalRepaymentPence: final,
     totalPayablePence,

@@ -37,11 +37,8 @@ const DOTTED_QUAD = /^\d+(\.\d+){3}$/;
 
 /** Checks the text of a webhook URL: https, a name as host, no user, query or fragment, an allowed port. */
 export function checkWebhookUrl(text: string, rules: WebhookUrlRules = {}): WebhookUrlCheck {
-  const fault = (reason: keyof typeof MESSAGES): WebhookUrlCheck => ({
-    ok: false,
-    reason,
-    message: MESSAGES[reason],
-  });
+  const fault = (reason: keyof typeof MESSAGES) =>
+    ({ ok: false, reason, message: MESSAGES[reason] }) as const;
   if (text.length > MAX_LENGTH || REWRITTEN.test(text)) return fault('not_a_url');
   const url = parsedUrl(text);
   if (url === undefined) return fault('not_a_url');
@@ -79,7 +76,8 @@ export type HmacSha256 = (key: Uint8Array, message: string) => Uint8Array;
 /** The Ed25519 signature (RFC 8032, 64 bytes) of a text in UTF-8, under a key pair of 32 bytes each. */
 export type SignEd25519 = (pair: SigningPair<Uint8Array>, message: string) => Uint8Array;
 
-interface SigningPair<Key> {
+/** Key pair of a tenant; as text `whpk_` or `whsk_` (RFC 8032's private key) and base64 of 32 bytes. */
+export interface SigningPair<Key> {
   readonly publicKey: Key;
   readonly privateKey: Key;
 }
@@ -97,7 +95,7 @@ interface SigningInput {
   readonly timestamp: number;
   /** Live secrets, `whsec_` and base64 of 32 bytes, newest first; at least one. */
   readonly secrets: readonly string[];
-  /** Live key pairs, `whpk_` or `whsk_` and base64 of 32 bytes, newest first; at least one. */
+  /** Live key pairs, newest first; at least one. */
   readonly keyPairs: readonly SigningPair<string>[];
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;

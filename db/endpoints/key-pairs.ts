@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
-import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX } from '../../domain/webhook';
+import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX, type SigningPair } from '../../domain/webhook';
 import { checkOverlap } from '../keys';
 import { type DbOrTransaction, columns, rowsOf, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';
@@ -9,12 +9,8 @@ import type { webhookKeyPairs } from '../schema';
 import type { KeyRing } from './key-ring';
 import { refuseFourth } from './secrets';
 
-export interface KeyPair {
-  /** `whpk_` and base64 of 32 bytes. */
-  readonly publicKey: string;
-  /** `whsk_` and base64 of 32 bytes (RFC 8032's private key). Never shown, and stored only sealed. */
-  readonly privateKey: string;
-}
+/** The private key is never shown, and stored only sealed. */
+export type KeyPair = SigningPair<string>;
 
 export function generateKeyPair(): KeyPair {
   const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
