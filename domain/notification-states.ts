@@ -14,29 +14,17 @@ const OPEN = ['queued', 'started'] as const;
 export const isOpen = (state: NotificationState): state is (typeof OPEN)[number] =>
   state === 'queued' || state === 'started';
 
+type Moment = 'due' | 'taken' | 'started' | 'first_attempt' | 'next_attempt' | 'paused' | 'held' | 'checked';
 type DeliveryField =
-  | 'due_at'
-  | 'taken_at'
-  | 'started_at'
-  | 'first_attempt_at'
-  | 'next_attempt_at'
-  | 'paused_at'
-  | 'paused_by'
-  | 'held_at'
-  | 'hold_reason'
-  | 'checked_at'
-  | 'step'
-  | 'attempts'
-  | 'priority'
-  | 'reserved_month';
+  `${Moment}_at` | 'paused_by' | 'hold_reason' | 'step' | 'attempts' | 'priority' | 'reserved_month';
 
 export interface DeliveryChange {
   readonly from: readonly DeliveryState[];
   readonly to: DeliveryState | null;
   /** Another workflow begins. Reports of the earlier one no longer count, but for a delivery. */
   readonly newGeneration?: true;
-  readonly now?: readonly DeliveryField[];
-  readonly nowIfEmpty?: readonly DeliveryField[];
+  readonly now?: readonly `${Moment}_at`[];
+  readonly nowIfEmpty?: readonly `${Moment}_at`[];
   /** Set to null, `step` to 0. */
   readonly clears?: readonly DeliveryField[];
   readonly given?: readonly DeliveryField[];
