@@ -1,10 +1,10 @@
 import { answeredAmount, answerSchema, sentMoment, text, textOrNull, wholeOrNull } from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
-import { APPLICATION_STATES, STORIES, type Story } from '../domain/application-states';
+import { APPLICATION_STATES, STORIES, VERDICTS, type Story } from '../domain/application-states';
 import { linkParameters } from '../domain/finance-link';
 import { amountSchema, financeUrlFault, merchantReferenceSchema } from './quote-request';
-import { bodyValidator, type Validated, type Violation } from './validate';
+import { bodyValidator, violation, type Validated } from './validate';
 
 /** The form of identifiers made by others: safe in any log and any database. */
 const visibleText = (field: string, longest: number) =>
@@ -91,9 +91,8 @@ export function readApplicationRequest(body: unknown): Validated<ApplicationRequ
   }
   const id = current ?? older;
   if (!id) {
-    const message = 'service_quote_id is required.';
-    const fields = ['service_quote_id'];
-    return { violation: { code: 'MISSING_FIELD', message, details: { field: 'service_quote_id', fields } } };
+    const field = 'service_quote_id';
+    return violation('MISSING_FIELD', `${field} is required.`, field, [field]);
   }
   return {
     value: {
@@ -122,10 +121,6 @@ function expandLink(body: unknown): Validated<unknown> {
   if (beside !== undefined)
     return violation('INVALID_REQUEST', `Send finance_link or ${beside}, not both.`, beside);
   return { value: { ...body, ...sent } };
-}
-
-function violation(code: Violation['code'], message: string, field: string): { violation: Violation } {
-  return { violation: { code, message, details: { field } } };
 }
 
 const STATES = APPLICATION_STATES.join(', ');
@@ -182,8 +177,6 @@ export const simulateEventSchema = z
   .meta({ id: 'SimulateEventRequest' });
 
 export const readSimulateEvent = bodyValidator(simulateEventSchema);
-
-const VERDICTS = ['applied', 'same_state', 'waiting', 'not_applied'] as const;
 
 const state = () => z.enum(APPLICATION_STATES);
 const moment = (description: string) => z.iso.datetime().meta({ description });

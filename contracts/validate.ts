@@ -12,6 +12,10 @@ export const LONGEST_NAME = 64;
 
 export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
 
+export function violation(code: Violation['code'], message: string, field: string, fields?: string[]) {
+  return { violation: { code, message, details: { field, ...(fields && { fields }) } } };
+}
+
 /**
  * Builds the check of a body: an object, required fields (all that are absent or null), then formats, of
  * which the first fault in the order of the fields is reported. A strict schema refuses unknown fields.
@@ -29,10 +33,10 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
     if (field !== undefined) {
       const message =
         fields.length === 1 ? `${field} is required.` : `Required fields are missing: ${fields.join(', ')}.`;
-      return { violation: { code: 'MISSING_FIELD', message, details: { field, fields } } };
+      return violation('MISSING_FIELD', message, field, fields);
     }
     const parsed = schema.safeParse(sent);
-    return parsed.success ? { value: parsed.data } : { violation: violationOf(parsed.error.issues[0]) };
+    return parsed.success ? { value: parsed.data } : violationOf(parsed.error.issues[0]);
   };
 }
 
@@ -43,29 +47,22 @@ export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$stri
   return (query) => {
     const sent = query as Record<string, unknown>;
     const twice = Object.keys(schema.shape).find((name) => Array.isArray(sent[name]));
-    if (twice !== undefined) {
-      const message = `${twice} must be sent once only.`;
-      return { violation: { code: 'INVALID_REQUEST', message, details: { field: twice } } };
-    }
+    if (twice !== undefined) return violation('INVALID_REQUEST', `${twice} must be sent once only.`, twice);
     const parsed = schema.safeParse(sent);
-    return parsed.success ? { value: parsed.data } : { violation: violationOf(parsed.error.issues[0]) };
+    return parsed.success ? { value: parsed.data } : violationOf(parsed.error.issues[0]);
   };
 }
 
 export const readNoQuery = queryValidator(z.strictObject({}));
 
-function violationOf(issue: z.core.$ZodIssue | undefined): Violation {
+function violationOf(issue: z.core.$ZodIssue | undefined) {
   if (issue?.code === 'unrecognized_keys') {
     const field = (issue.keys[0] ?? '').slice(0, LONGEST_NAME);
-    return {
-      code: 'INVALID_REQUEST',
-      message: `${field} is not a field or parameter of this call.`,
-      details: { field },
-    };
+    return violation('INVALID_REQUEST', `${field} is not a field or parameter of this call.`, field);
   }
   const field = String(issue?.path[0] ?? 'body');
   const custom = issue?.code === 'custom' ? (issue.params?.['code'] as ErrorCode | undefined) : undefined;
   const wrongType = issue?.code === 'invalid_type' || issue?.code === 'invalid_union';
   const message = wrongType || issue === undefined ? `${field} is of the wrong type.` : issue.message;
-  return { code: custom ?? 'INVALID_REQUEST', message, details: { field } };
+  return violation(custom ?? 'INVALID_REQUEST', message, field);
 }

@@ -89,7 +89,8 @@ export function missingSteps(from: ApplicationState, to: ApplicationState): read
 }
 
 /** `waiting`: a step before it is missing. `not_applied`: that state is over, or can never follow. */
-export type Verdict = 'applied' | 'same_state' | 'waiting' | 'not_applied';
+export const VERDICTS = ['applied', 'same_state', 'waiting', 'not_applied'] as const;
+export type Verdict = (typeof VERDICTS)[number];
 
 /**
  * Judges a lender's status against an application's state.

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { check, index, integer, pgTable, smallint, text, unique, uniqueIndex } from 'drizzle-orm/pg-core';
-import { APPLICATION_STATES } from '../../domain/application-states';
+import { APPLICATION_STATES, VERDICTS } from '../../domain/application-states';
 import { jsonText, moment, pence, rowNumber, serviceNow } from './columns';
 import { ofLender, ofPartner } from './parties';
 
@@ -101,7 +101,7 @@ export const lenderEvents = pgTable(
     status: text('status', { enum: APPLICATION_STATES }).notNull(),
     occurredAt: moment('occurred_at').notNull(),
     receivedAt: moment('received_at').notNull().default(serviceNow),
-    verdict: text('verdict', { enum: ['applied', 'same_state', 'waiting', 'not_applied'] }).notNull(),
+    verdict: text('verdict', { enum: VERDICTS }).notNull(),
     stateAfter: text('state_after', { enum: APPLICATION_STATES }).notNull(),
     /** While it waits for the steps before it: when it is applied without them. Null otherwise. */
     waitsUntil: moment('waits_until'),
