@@ -1,4 +1,4 @@
-import { columns, msText, rowsOf, runPrepared, type Reader } from './postgres/connect';
+import { columns, firstRow, msText, rowsOf, runPrepared, type Reader } from './postgres/connect';
 
 export const BEAT_EVERY_MS = 10_000;
 /** A process that has not written for this long, three beats and a margin, counts as lost. */
@@ -92,4 +92,4 @@ const POSTGRES = `
     exists (select from partners where created_at < service_now() - interval '26 hours') as "inUse"`;
 
 export const readPostgres = async (reader: Reader) =>
-  (await rowsOf<PostgresState>(reader, POSTGRES, []))[0] as PostgresState;
+  (await firstRow<PostgresState>(reader, POSTGRES, [])) as PostgresState;

@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
-import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { inScope, type KeyBinding } from '../keys';
+import type { NotificationSummary } from '../notifications/operator';
 import { columns, firstRow, msText, rowsOf, runPrepared } from '../postgres/connect';
 import type { DbOrTransaction, Reader } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';
@@ -13,16 +13,17 @@ export type LenderEvent = typeof lenderEvents.$inferSelect;
 
 export type ApplicationStory = NonNullable<Awaited<ReturnType<typeof findApplication>>>;
 
-interface StatusNotification {
-  readonly notificationId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly sequence: number;
-  readonly state: NotificationState;
-  readonly endReason: string | null;
-  readonly createdAt: Date;
-  readonly deliveredAt: Date | null;
-}
+type StatusNotification = Pick<
+  NotificationSummary,
+  | 'notificationId'
+  | 'eventId'
+  | 'eventType'
+  | 'sequence'
+  | 'state'
+  | 'endReason'
+  | 'createdAt'
+  | 'deliveredAt'
+>;
 
 const NOTIFICATIONS = `
   select ${columns('n', 'notification_id, event_id, event_type, sequence, state, end_reason, created_at, delivered_at')}
@@ -55,16 +56,12 @@ export async function findApplication(db: DbOrTransaction, applicationId: string
   return { application, events, notifications };
 }
 
-interface ApplicationFilter extends Within {
-  readonly partnerId?: string | undefined;
-  readonly environment?: Application['environment'] | undefined;
-  readonly lender?: string | undefined;
-  readonly lenderReference?: string | undefined;
-  readonly merchantReference?: string | undefined;
-  readonly quoteId?: string | undefined;
-  readonly states?: readonly ApplicationState[] | undefined;
+type FilteredColumn = 'lender' | 'lenderReference' | 'merchantReference' | 'quoteId';
+
+interface ApplicationFilter extends Within, Partial<Tenant & Record<FilteredColumn, string>> {
+  readonly states?: readonly ApplicationState[];
   readonly waiting?: boolean;
-  readonly after?: string | undefined;
+  readonly after?: string;
   readonly limit: number;
 }
 
@@ -91,7 +88,6 @@ export async function listApplications(db: DbOrTransaction, filter: ApplicationF
 }
 
 export async function listWaitingEvents(db: DbOrTransaction, applicationIds: readonly string[]) {
-  if (applicationIds.length === 0) return [];
   return db
     .select()
     .from(lenderEvents)

@@ -148,11 +148,6 @@ export async function applyLenderEvent(
   return application;
 }
 
-interface Move {
-  readonly from: ApplicationState;
-  readonly to: ApplicationState;
-}
-
 /**
  * Applies the waiting events of an application (row locked) as far as possible, and ends the wait of
  * those that can no longer be applied.
@@ -162,7 +157,7 @@ async function settleWaiting(
   tx: DbOrTransaction,
   application: Application,
   { write, skips }: { readonly write: WriteChange; readonly skips: boolean },
-): Promise<{ readonly application: Application; readonly moves: readonly Move[] }> {
+) {
   const isOver = sql<boolean>`${lenderEvents.waitsUntil} <= service_now()`;
   const rows = await tx
     .select({ event: lenderEvents, isOver })
@@ -172,7 +167,7 @@ async function settleWaiting(
   const over = new Set(rows.filter((row) => skips && row.isOver).map(({ event }) => event));
   let waiting = rows.map(({ event }) => event).toSorted(byOccurrence);
   let current = application;
-  const moves: Move[] = [];
+  const moves: { readonly from: ApplicationState; readonly to: ApplicationState }[] = [];
   for (;;) {
     const next = nextToApply(current, waiting, (event) => over.has(event));
     if (next === null) break;

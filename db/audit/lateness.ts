@@ -1,22 +1,14 @@
 import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { LatenessFacts, LateReason, Span } from '../../domain/lateness';
-import type { NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { msText as ms, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import type { NotificationSummary } from '../notifications/operator';
+import { columns, msText as ms, oneRow, rowsOf, runPrepared, type Reader } from '../postgres/connect';
 
-export interface ReportedEvent extends Tenant, LatenessFacts {
-  readonly notificationId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly merchantReference: string | null;
-  readonly state: NotificationState;
-  readonly endReason: string | null;
-}
+type Told = 'notificationId' | 'eventId' | 'eventType' | 'merchantReference' | 'state' | 'endReason';
+export type ReportedEvent = LatenessFacts & Pick<NotificationSummary, keyof Tenant | Told>;
 
-export interface ReportFilter {
-  readonly partnerId?: string | undefined;
-  readonly environment?: Tenant['environment'] | undefined;
-  readonly notificationId?: string | undefined;
+interface ReportFilter extends Partial<Tenant> {
+  readonly notificationId?: string;
   /** Moments in ISO 8601; the end is exclusive. */
   readonly since: string;
   readonly until: string;
@@ -32,13 +24,14 @@ const SHARED = `
         'from', ${ms('paused_at')}, 'to', ${ms('resumed_at')}) order by paused_at), '[]')
       from delivery_pauses where coalesce(resumed_at, 'infinity') > $1::text::timestamptz) as pauses`;
 
+const COLUMNS = `notification_id, partner_id, environment, event_id, event_type, merchant_reference, state, end_reason,
+  created_at, sent_again_at, delivered_at, ended_at`;
+
 // Attempts, spans and the earlier event are looked up by keys for each event. The wait for the earlier
 // event has no row of its own: it is read from that event, whose row is kept for longer than any attempt,
 // and ends with this one's first attempt at the latest.
 const EVENTS = `
-  select n.notification_id as "notificationId", n.partner_id as "partnerId", n.environment, n.event_id as "eventId", n.event_type as "eventType",
-    n.merchant_reference as "merchantReference", n.state, n.end_reason as "endReason", ${ms('n.created_at')} as "createdMs", ${ms('n.sent_again_at')} as "sentAgainMs",
-    ${ms('n.delivered_at')} as "deliveredMs", ${ms('n.ended_at')} as "endedMs",
+  select ${columns('n', COLUMNS)},
     (select coalesce(json_agg(json_build_object('at', ${ms('a.started_at')}, 'outcome', a.outcome, 'failure', a.failure,
         'httpStatus', a.http_status) order by a.attempt_number), '[]')
       from delivery_attempts a where a.notification_id = n.notification_id and a.notification_id >= $1) as attempts,
@@ -62,11 +55,7 @@ const EVENTS = `
   order by n.notification_id limit $6::int`;
 
 type Stored<S extends Span> = Omit<S, 'from' | 'to'> & { readonly from: number; readonly to: number | null };
-type Row = Omit<ReportedEvent, keyof LatenessFacts> & {
-  readonly createdMs: number;
-  readonly sentAgainMs: number | null;
-  readonly deliveredMs: number | null;
-  readonly endedMs: number | null;
+type Row = Omit<ReportedEvent, 'attempts' | 'holds' | 'pauses' | 'outages' | 'earlier' | 'now'> & {
   readonly attempts: readonly (Omit<LatenessFacts['attempts'][number], 'at'> & { readonly at: number })[];
   readonly spans: readonly (Stored<LatenessFacts['holds'][number] & LatenessFacts['pauses'][number]> & {
     readonly kind: string;
@@ -74,11 +63,10 @@ type Row = Omit<ReportedEvent, keyof LatenessFacts> & {
   readonly earlier: Stored<NonNullable<LatenessFacts['earlier']>> | null;
 };
 
-const dateOf = (at: number | null) => (at === null ? null : new Date(at));
 const spanOf = <S extends { readonly from: number; readonly to: number | null }>(one: S) => ({
   ...one,
   from: new Date(one.from),
-  to: dateOf(one.to),
+  to: one.to === null ? null : new Date(one.to),
 });
 
 /** Events created in a span, oldest first, with the facts about why each was late. Tests are left out. */
@@ -92,27 +80,16 @@ export async function reportEvents(reader: Reader, filter: ReportFilter): Promis
     readonly outages: readonly Stored<LatenessFacts['outages'][number]>[];
     readonly pauses: readonly Stored<Pause>[];
   }>(reader, SHARED, [since, until]);
-  const { low, high } = shared;
-  const rows = await runPrepared<Row>(reader, EVENTS, [
-    low,
-    high,
-    partnerId,
-    environment,
-    notificationId,
-    limit,
-  ]);
+  const parameters = [shared.low, shared.high, partnerId, environment, notificationId, limit];
+  const rows = await rowsOf<Row>(reader, EVENTS, parameters);
   const outages = shared.outages.map(spanOf);
-  return rows.map(({ createdMs, sentAgainMs, deliveredMs, endedMs, attempts, spans, earlier, ...one }) => {
+  return rows.map(({ attempts, spans, earlier, ...one }) => {
     const own = spans.map(spanOf);
     const ofPartner = shared.pauses.filter(
       (pause) => pause.partnerId === one.partnerId && pause.environment === one.environment,
     );
     return {
       ...one,
-      createdAt: new Date(createdMs),
-      sentAgainAt: dateOf(sentAgainMs),
-      deliveredAt: dateOf(deliveredMs),
-      endedAt: dateOf(endedMs),
       attempts: attempts.map((attempt) => ({ ...attempt, at: new Date(attempt.at) })),
       holds: own.filter(({ kind }) => kind === 'held'),
       pauses: [...own.filter(({ kind }) => kind === 'paused'), ...ofPartner.map(spanOf)],

@@ -100,6 +100,11 @@ function toProduct(row: StoredProductRow & { creditProduct: string }): Product {
 
 const ROWS_PER_STATEMENT = 1_000;
 
+const { merchantId: ___, createdAt: ____, ...CHANGING } = getTableColumns(merchants);
+const NEW_VALUES = Object.fromEntries(
+  Object.entries(CHANGING).map(([field, { name }]) => [field, sql.raw(`excluded.${name}`)]),
+);
+
 /** Writes new or changed merchants, and replaces their lists of partners. Call it in a transaction. */
 export async function saveMerchants(tx: DbOrTransaction, wanted: readonly MerchantFields[]): Promise<void> {
   for (let from = 0; from < wanted.length; from += ROWS_PER_STATEMENT) {
@@ -107,19 +112,7 @@ export async function saveMerchants(tx: DbOrTransaction, wanted: readonly Mercha
     await tx
       .insert(merchants)
       .values(part.map(columnsOf))
-      .onConflictDoUpdate({
-        target: merchants.merchantId,
-        set: {
-          tradingName: sql`excluded.trading_name`,
-          fcaAuthorised: sql`excluded.fca_authorised`,
-          showProducts: sql`excluded.show_products`,
-          summaryStyle: sql`excluded.summary_style`,
-          depositFloorBasisPoints: sql`excluded.deposit_floor_basis_points`,
-          depositFloorFixedPence: sql`excluded.deposit_floor_fixed_pence`,
-          partnerAccess: sql`excluded.partner_access`,
-          updatedAt: sql`service_now()`,
-        },
-      });
+      .onConflictDoUpdate({ target: merchants.merchantId, set: NEW_VALUES });
     const ids = part.map((merchant) => merchant.merchantId);
     await tx.delete(merchantPartners).where(inArray(merchantPartners.merchantId, ids));
     const members = part.flatMap(({ merchantId, partnerIds }) =>

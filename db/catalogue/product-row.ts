@@ -21,7 +21,6 @@ export type StoredProductRow = Readonly<Record<string, unknown>>;
 
 const isNull = (value: unknown) => value === null || value === undefined;
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
-const isOneOf = (value: unknown, allowed: readonly string[]) => allowed.includes(value as string);
 const isDay = (value: unknown) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value);
 const ordered = (from: unknown, to: unknown) => isNull(from) || (from as string) <= (to as string);
 
@@ -34,7 +33,7 @@ const inRange =
 const oneOf =
   (field: keyof typeof PRODUCT_CHOICES): Check =>
   (row) =>
-    isOneOf(row[field], PRODUCT_CHOICES[field]);
+    PRODUCT_CHOICES[field].includes(row[field] as never);
 
 /** Checks by the names of the columns in the import file (docs/import-format.md). */
 const CHECKS: Readonly<Record<string, Check>> = {

@@ -14,12 +14,7 @@ export interface StoredProduct extends Readonly<
   readonly definition: ProductDefinition | null;
 }
 
-export interface ProductVersion {
-  readonly productId: string;
-  readonly version: number;
-  readonly createdAt: Date;
-  readonly definition: ProductDefinition;
-}
+export type ProductVersion = Awaited<ReturnType<typeof loadVersions>>[number];
 
 type NewProduct = Pick<StoredProduct, 'merchantId' | 'active' | 'displayOrder'> & {
   readonly definition: ProductDefinition;
@@ -68,7 +63,6 @@ export async function existingProduct(db: DbOrTransaction, merchantId: string, c
 }
 
 export async function loadVersions(db: DbOrTransaction, productIds: readonly string[]) {
-  if (productIds.length === 0) return [];
   const rows = await db
     .select({ creditProduct: products.creditProduct, columns: productVersions })
     .from(productVersions)

@@ -41,12 +41,7 @@ const INSERT =
 export async function registerEndpoint(
   tx: DbOrTransaction,
   { partnerId, environment, url, secret, keyRing, replace }: NewEndpoint,
-): Promise<{
-  endpoint: WebhookEndpoint;
-  secretId: string;
-  newKeyPairId: string | null;
-  replaced: WebhookEndpoint | null;
-}> {
+) {
   // The lock keeps two registrations apart.
   const lock = 'select 1 from partners where partner_id = $1 for update';
   const partner = await runPrepared(tx, lock, [partnerId]);

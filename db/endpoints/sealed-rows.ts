@@ -1,14 +1,8 @@
-import { type Db, type DbOrTransaction, runPrepared, type Reader } from '../postgres/connect';
+import { type Db, type DbOrTransaction, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { KeyRingError, type KeyRing, type Sealed, type SealedFor } from './key-ring';
 
-interface SealedTable {
-  readonly name: string;
-  readonly id: string;
-  readonly place: string;
-}
-
 // All tables with sealed rows. A new key must reach each row, and the key ring of a backup must open it.
-const SEALED_TABLES: readonly SealedTable[] = [
+const SEALED_TABLES = [
   {
     name: 'webhook_secrets',
     id: 'secret_id',
@@ -21,6 +15,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
       'publicKey', public_key)`,
   },
 ];
+type SealedTable = (typeof SEALED_TABLES)[number];
 
 interface SealedRow extends Sealed {
   readonly id: string;
@@ -89,6 +84,9 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
 /** Rows of one transaction: few, so that no rotation waits long. */
 const RESEALED_AT_ONCE = 100;
 
+const STALE = `
+  select (${SEALED_TABLES.map(({ name }) => `(select count(*) from ${name} where key_id <> $1)`).join(' + ')})::int as found`;
+
 interface ResealOptions {
   readonly keyRing: KeyRing;
   readonly dryRun: boolean;
@@ -103,12 +101,7 @@ interface ResealOptions {
  */
 export async function resealSecrets(db: Db, options: ResealOptions) {
   const { currentKeyId } = options.keyRing;
-  let found = 0;
-  for (const { name } of SEALED_TABLES) {
-    const text = `select count(*)::int as stale from ${name} where key_id <> $1`;
-    const [row] = await runPrepared<{ stale: number }>(db, text, [currentKeyId]);
-    found += row?.stale ?? 0;
-  }
+  const { found } = await oneRow<{ found: number }>(db, STALE, [currentKeyId]);
   const unreadable: Unreadable[] = [];
   let resealed = 0;
   for (const table of SEALED_TABLES) {
