@@ -1,15 +1,14 @@
 import { columns, firstRow, msText, rowsOf, runPrepared, type Reader } from './postgres/connect';
+import type { processes } from './schema';
 
 export const BEAT_EVERY_MS = 10_000;
 /** A process that has not written for this long, three beats and a margin, counts as lost. */
 export const LOST_AFTER_MS = 45_000;
 const SHOWN_FOR_MS = 900_000;
 
-export interface Beat {
-  readonly processId: string;
-  readonly kind: 'api' | 'worker';
-  readonly host: string;
-  readonly build: string | null;
+type Stored = Readonly<typeof processes.$inferSelect>;
+
+export interface Beat extends Pick<Stored, 'processId' | 'kind' | 'host' | 'build'> {
   readonly temporal: boolean;
 }
 
@@ -50,9 +49,7 @@ export const writeStop = (reader: Reader, processId: string) =>
     [processId],
   );
 
-export interface RunningProcess extends Omit<Beat, 'processId' | 'temporal'> {
-  readonly startedAt: Date;
-  readonly seenAt: Date;
+interface RunningProcess extends Pick<Stored, 'kind' | 'host' | 'build' | 'startedAt' | 'seenAt'> {
   readonly lost: boolean;
   readonly withoutTemporal: boolean;
 }
@@ -73,7 +70,7 @@ const LIST = `
 /** The running processes, and those lost within a quarter of an hour for which none has started on their host since. */
 export const listProcesses = (reader: Reader) => rowsOf<RunningProcess>(reader, LIST, []);
 
-export interface PostgresState {
+interface PostgresState {
   /** `standby`: this login reached a server that cannot write. */
   readonly role: 'leader' | 'standby';
   readonly standbys: number;

@@ -1,7 +1,7 @@
 import { impliedApr } from './apr';
 import { formatPence } from './money';
 import type { ProductTerms } from './product';
-import { formatApr, paymentFlows, planRepayments, preparePlan } from './repayment-plan';
+import { formatApr, paymentFlows, planRepayments, preparePlan, type RepaymentPlan } from './repayment-plan';
 
 const LOANS_BETWEEN = 20;
 /** £500,000,000. Above it a flat rate could not be computed in safe integers. */
@@ -94,12 +94,9 @@ function checkOwnFigures(terms: ProductTerms): string[] {
   return smallCost === null ? faults : [smallCost];
 }
 
-export interface PublishedExample {
+export interface PublishedExample extends Partial<RepaymentPlan> {
   readonly loanPence: number;
   readonly monthlyRepaymentPence: number;
-  readonly finalRepaymentPence?: number | undefined;
-  readonly totalPayablePence?: number | undefined;
-  readonly costOfCreditPence?: number | undefined;
 }
 
 /** The final payment of an example that publishes none: the same as the others, or what the rule leaves. */

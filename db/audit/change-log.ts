@@ -23,13 +23,10 @@ export async function appendChange(tx: DbOrTransaction, change: Change): Promise
 
 export async function listChanges(
   db: DbOrTransaction,
-  filter: Partial<Within> & {
-    subject?: string | undefined;
-    actor?: string | undefined;
-    action?: string | undefined;
+  filter: Partial<Within & Record<'subject' | 'actor' | 'action', string>> & {
     /** Changes of this partner and of its keys, endpoints, secrets, notifications and recoveries. */
-    partnerId?: string | undefined;
-    after?: number | undefined;
+    partnerId?: string;
+    after?: number;
     limit: number;
   },
 ): Promise<RecordedChange[]> {

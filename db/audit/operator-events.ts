@@ -1,7 +1,7 @@
 import { and, desc, inArray, lt, sql } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
+import type { Tenant } from '../../domain/tenant';
 import type { DbOrTransaction } from '../postgres/connect';
-import type { KeyEnvironment } from '../keys';
 import { operatorEvents } from '../schema';
 import { given, within, type Within } from '../schema/columns';
 
@@ -29,13 +29,7 @@ export async function appendOperatorEventOnce(db: DbOrTransaction, event: Operat
 
 export async function listOperatorEvents(
   db: DbOrTransaction,
-  filter: Within & {
-    partnerId?: string | undefined;
-    environment?: KeyEnvironment | undefined;
-    kinds?: readonly OperatorEventKind[] | undefined;
-    after?: number | undefined;
-    limit: number;
-  },
+  filter: Within & Partial<Tenant> & { kinds?: readonly OperatorEventKind[]; after?: number; limit: number },
 ): Promise<RecordedEvent[]> {
   const { eventId, happenedAt, kind, partnerId, environment } = operatorEvents;
   return db

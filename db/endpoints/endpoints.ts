@@ -115,10 +115,8 @@ const LIST = `
   ${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
   order by e.partner_id, e.environment, e.created_at desc`;
 
-export const listEndpoints = (
-  db: DbOrTransaction,
-  filter: { partnerId?: string | undefined; removed: boolean },
-) => rowsOf<WebhookEndpoint>(db, LIST, [filter.partnerId ?? null, filter.removed]);
+export const listEndpoints = (db: DbOrTransaction, of: { partnerId?: string; removed: boolean }) =>
+  rowsOf<WebhookEndpoint>(db, LIST, [of.partnerId ?? null, of.removed]);
 
 // An enabled endpoint starts with a clean record. A disabled one keeps its record for operators.
 const SET_STATE = `

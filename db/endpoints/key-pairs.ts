@@ -101,10 +101,5 @@ const LIST = `
   where ($1::text is null or k.partner_id = $1) and ($2::text is null or k.environment = $2)
   order by k.partner_id, k.environment, ${NEWEST_FIRST}`;
 
-export const listKeyPairs = (
-  db: DbOrTransaction,
-  filter: {
-    readonly partnerId?: string | undefined;
-    readonly environment?: Tenant['environment'] | undefined;
-  },
-) => rowsOf<KeyPairSummary>(db, LIST, [filter.partnerId ?? null, filter.environment ?? null]);
+export const listKeyPairs = (db: DbOrTransaction, of: Partial<Tenant>) =>
+  rowsOf<KeyPairSummary>(db, LIST, [of.partnerId ?? null, of.environment ?? null]);

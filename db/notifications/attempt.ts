@@ -218,17 +218,11 @@ export async function cancelNotification(
   return { kind: 'cancelled', was: state, partnerId };
 }
 
-export async function keepAnswer(
-  reader: Reader,
-  { notificationId, attemptNumber }: AttemptRef,
-  answer: string,
-): Promise<void> {
-  await runPrepared(
-    reader,
-    'update delivery_attempts set answer = $3 where notification_id = $1 and attempt_number = $2::int',
-    [notificationId, attemptNumber, answer],
-  );
-}
+const KEEP_ANSWER = `
+  update delivery_attempts set answer = $3 where notification_id = $1 and attempt_number = $2::int`;
+
+export const keepAnswer = (reader: Reader, of: AttemptRef, answer: string) =>
+  runPrepared(reader, KEEP_ANSWER, [of.notificationId, of.attemptNumber, answer]);
 
 const ofGeneration = 'where d.notification_id = $1 and d.generation = $2::int';
 const PAUSE = `
@@ -237,10 +231,8 @@ const PAUSE = `
 const RESUME = `${updateText('resume', {})} ${ofGeneration} and ${fromText('resume')}`;
 
 /** Notes who paused a delivery; of two, the first. */
-export async function notePause(reader: Reader, ref: NotificationRef, by: string): Promise<void> {
-  await runPrepared(reader, PAUSE, [ref.notificationId, ref.generation, by]);
-}
+export const notePause = (reader: Reader, ref: NotificationRef, by: string) =>
+  runPrepared(reader, PAUSE, [ref.notificationId, ref.generation, by]);
 
-export async function noteResume(reader: Reader, ref: NotificationRef): Promise<void> {
-  await runPrepared(reader, RESUME, [ref.notificationId, ref.generation]);
-}
+export const noteResume = (reader: Reader, ref: NotificationRef) =>
+  runPrepared(reader, RESUME, [ref.notificationId, ref.generation]);

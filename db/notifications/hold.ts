@@ -11,6 +11,7 @@ import {
   type DbOrTransaction,
   type Reader,
 } from '../postgres/connect';
+import type { deliveryPauses } from '../schema';
 import { endNotification } from './attempt';
 import { SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
 
@@ -146,10 +147,8 @@ export async function warnOfExpiry(db: Db): Promise<OperatorEvent[]> {
   });
 }
 
-export interface DeliveryPause extends Tenant {
-  readonly pausedAt: Date;
-  readonly pausedBy: string;
-}
+type StoredPause = Readonly<typeof deliveryPauses.$inferSelect>;
+export type DeliveryPause = Pick<StoredPause, keyof Tenant | 'pausedAt' | 'pausedBy'>;
 
 const OF_TENANT = `partner_id = $1 and environment = $2 and resumed_at is null`;
 // open.sql takes the same lock shared, so that attempts that are being opened finish first.

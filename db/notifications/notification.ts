@@ -7,20 +7,18 @@ import {
 } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { columns, firstRow, type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
+import type { notifications } from '../schema';
 
 export interface NotificationRef {
   readonly notificationId: string;
   readonly generation: number;
 }
 
-export interface Notification extends NotificationRef, Tenant {
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly applicationId: string | null;
-  readonly sequence: number | null;
+type Stored = Readonly<typeof notifications.$inferSelect>;
+type Told = 'eventId' | 'eventType' | 'applicationId' | 'sequence' | 'endReason' | 'attempts';
+
+export interface Notification extends NotificationRef, Tenant, Pick<Stored, Told> {
   readonly state: NotificationState;
-  readonly endReason: string | null;
-  readonly attempts: number;
   readonly deliveredMs: number | null;
   readonly hasBody: boolean;
 }
@@ -51,9 +49,7 @@ const TRACE = `select ${columns('n', 'request_id, trace_parent')} from notificat
 export const readTrace = (reader: Reader, notificationId: string) =>
   firstRow<Readonly<Record<'requestId' | 'traceParent', string | null>>>(reader, TRACE, [notificationId]);
 
-export interface NotificationProgress {
-  readonly state: NotificationState;
-  readonly endReason: string | null;
+export interface NotificationProgress extends Pick<Notification, 'state' | 'endReason'> {
   /** Deliveries to its partner are paused, so that no attempt begins. */
   readonly paused: boolean;
   readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
@@ -68,9 +64,8 @@ const PROGRESS = `
   where n.notification_id = $1
   order by a.attempt_number desc nulls last limit 1`;
 
-export async function readProgress(reader: Reader, notificationId: string) {
-  return firstRow<NotificationProgress>(reader, PROGRESS, [notificationId]);
-}
+export const readProgress = (reader: Reader, notificationId: string) =>
+  firstRow<NotificationProgress>(reader, PROGRESS, [notificationId]);
 
 type Given<E extends DeliveryEvent> = (typeof DELIVERY_CHANGES)[E] extends {
   readonly given: readonly (infer Field extends string)[];

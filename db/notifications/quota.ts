@@ -30,14 +30,12 @@ export async function reserveMonth(reader: Reader, counted: Counted): Promise<st
   return taken?.month ?? null;
 }
 
-export async function addMonth(reader: Reader, counted: Counted): Promise<void> {
-  await runPrepared(
-    reader,
-    `insert into monthly_counts (partner_id, environment, month, event_type)
-     values ($1, $2, service_month(), $3) on conflict do nothing`,
-    parametersOf(counted),
-  );
-}
+const ADD_MONTH = `
+  insert into monthly_counts (partner_id, environment, month, event_type)
+  values ($1, $2, service_month(), $3) on conflict do nothing`;
+
+export const addMonth = (reader: Reader, counted: Counted) =>
+  runPrepared(reader, ADD_MONTH, parametersOf(counted));
 
 interface MonthUse {
   readonly delivered: number;
@@ -78,10 +76,8 @@ export class TestLimitReached extends Refused {
 export type MonthlyCount = Readonly<Omit<typeof monthlyCounts.$inferSelect, 'month'>>;
 
 /** A month by its first day, `2026-11-01`, of all partners and environments or of those given. */
-export interface MonthOf {
+export interface MonthOf extends Partial<Tenant> {
   readonly month: string;
-  readonly partnerId?: string | undefined;
-  readonly environment?: Tenant['environment'] | undefined;
 }
 
 /** First day of the UTC month of the database's clock, `2026-11-01`. */

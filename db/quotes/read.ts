@@ -31,15 +31,12 @@ export async function findQuote(db: DbOrTransaction, quoteId: string): Promise<S
 /** Recent quotes, newest first. The span bounds the rows that are read, as ids sort by time. */
 export async function listQuotes(
   db: DbOrTransaction,
-  filter: Within & {
-    partnerId?: string | undefined;
-    merchantId?: string | undefined;
-    merchantReference?: string | undefined;
-    /** Only those that this product fitted, priced with this version, or with any. */
-    product?: { readonly productId: string; readonly version?: number | undefined } | undefined;
-    after?: string | undefined;
-    limit: number;
-  },
+  filter: Within &
+    Partial<Record<'partnerId' | 'merchantId' | 'merchantReference' | 'after', string>> & {
+      /** Only those that this product fitted, priced with this version, or with any. */
+      product?: { readonly productId: string; readonly version?: number };
+      limit: number;
+    },
 ): Promise<QuoteSummary[]> {
   const { product } = filter;
   // As store.ts writes an entry. There is no index of products: the rows of the span are read.

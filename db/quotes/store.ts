@@ -1,19 +1,10 @@
 import type { Sql } from '../postgres/connect';
 import type { quotes } from '../schema';
 
-export interface FittedProduct {
-  readonly productId: string;
-  readonly version: number;
-  /** Key of its lender. Only that lender's integrations open applications for it. */
-  readonly lender: string;
-  readonly creditProduct: string;
-  readonly depositPence: number;
-  readonly loanPence: number;
-  readonly monthlyRepaymentPence: number;
-  readonly totalPayablePence: number;
-}
-
-/** The order of the values in a stored entry. Append only, because old quotes are read with it too. */
+/**
+ * The order of the values in a stored entry. Append only, because old quotes are read with it too.
+ * `lender` is the key of the product's lender, whose integrations alone open applications for it.
+ */
 const FIELDS = [
   'productId',
   'version',
@@ -23,7 +14,10 @@ const FIELDS = [
   'loanPence',
   'monthlyRepaymentPence',
   'totalPayablePence',
-] as const satisfies readonly (keyof FittedProduct)[];
+] as const;
+type FittedText = 'productId' | 'lender' | 'creditProduct';
+type FittedNumber = Exclude<(typeof FIELDS)[number], FittedText>;
+export type FittedProduct = Readonly<Record<FittedText, string> & Record<FittedNumber, number>>;
 
 // The values in the order of FIELDS. A loop over names would cost as much as pricing.
 function encodeFitted(fitted: readonly FittedProduct[]): string {

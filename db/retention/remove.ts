@@ -1,26 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  addRemoved,
-  type RemovedByPeriod,
-  type RetentionKind,
-  type RetentionTask,
-} from '../../domain/retention';
+import { addRemoved, type RemovedByPeriod, type RetentionTask } from '../../domain/retention';
 import { oneRow, runPrepared, type Db, type Reader } from '../postgres/connect';
 
-/** A kind whose rows are removed, by whole months where possible. ids_that_stay() decides which stay. */
-export interface MonthlyKind {
-  readonly kind: Exclude<RetentionKind, 'payloads'>;
-  readonly table: 'delivery_attempts' | 'notifications' | 'quotes';
-  readonly idColumn: 'notification_id' | 'quote_id';
-  readonly prefix: 'ntf_' | 'qte_';
-}
-
 const OF_NOTIFICATIONS = { idColumn: 'notification_id', prefix: 'ntf_' } as const;
-export const MONTHLY_KINDS: Readonly<Record<MonthlyKind['kind'], MonthlyKind>> = {
+/** Kinds whose rows are removed, by whole months where possible. ids_that_stay() decides which stay. */
+export const MONTHLY_KINDS = {
   attempts: { kind: 'attempts', table: 'delivery_attempts', ...OF_NOTIFICATIONS },
   notifications: { kind: 'notifications', table: 'notifications', ...OF_NOTIFICATIONS },
   quotes: { kind: 'quotes', table: 'quotes', idColumn: 'quote_id', prefix: 'qte_' },
-};
+} as const;
+export type MonthlyKind = (typeof MONTHLY_KINDS)[keyof typeof MONTHLY_KINDS];
 
 export interface ExpiredMonth {
   /** `quotes_2026_11` */
