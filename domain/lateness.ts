@@ -18,11 +18,11 @@ export interface LatenessFacts {
     readonly failure: string | null;
     readonly httpStatus: number | null;
   }[];
-  readonly holds: readonly (Span & { readonly reason: string | null })[];
-  /** Of the delivery itself, and of its partner. */
-  readonly pauses: readonly (Span & { readonly by: string | null })[];
-  /** Our own: no worker reached Postgres, or none reached Temporal. */
-  readonly outages: readonly (Span & { readonly kind: 'workers' | 'temporal' })[];
+  /**
+   * Holds, pauses of the delivery or of its partner, and outages of ours, in which no worker reached
+   * Postgres, or none reached Temporal.
+   */
+  readonly interruptions: readonly LateReason[];
   /** The event before it of the same application, until its delivery, end, or the end of the wait for it. */
   readonly earlier: (Span & { readonly notificationId: string }) | null;
   readonly now: Date;
@@ -58,15 +58,11 @@ export const latenessMs = (facts: Pick<LatenessFacts, 'createdAt' | 'sentAgainAt
  * once.
  */
 export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
-  const { createdAt, attempts, holds, pauses, outages, earlier, now } = facts;
+  const { createdAt, attempts, interruptions, earlier, now } = facts;
   const end = facts.deliveredAt ?? facts.endedAt ?? now;
-  const during = <One extends Span>(all: readonly One[]) =>
-    all.filter(({ from, to }) => from < end && (to ?? now) > createdAt);
   const found: LateReason[] = [
     ...failures(attempts),
-    ...during(holds).map((one) => ({ ...spanOf(one), why: 'held' as const, what: one.reason })),
-    ...during(pauses).map((one) => ({ ...spanOf(one), why: 'paused' as const, what: one.by })),
-    ...during(outages).map((one) => ({ ...spanOf(one), why: 'our_outage' as const, what: one.kind })),
+    ...interruptions.filter(({ from, to }) => from < end && (to ?? now) > createdAt),
   ];
   const firstAt = attempts[0]?.at ?? end;
   const waited = firstAt.getTime() - createdAt.getTime() > PROMPT_MS;
@@ -88,24 +84,21 @@ export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
   return found.toSorted((one, other) => one.from.getTime() - other.from.getTime());
 }
 
-const spanOf = ({ from, to }: Span): Span => ({ from, to });
-
 /** Attempts that failed, those with the same answer together. */
 function failures(attempts: LatenessFacts['attempts']): LateReason[] {
-  const groups = new Map<string, { from: Date; to: Date; count: number; why: 'failed' | 'unanswered' }>();
+  const groups = new Map<string, { from: Date; to: Date; count: number }>();
   for (const { at, outcome, failure, httpStatus } of attempts) {
     if (outcome !== 'failed' && outcome !== 'unknown') continue;
     const what =
       outcome === 'unknown' ? '' : failure === 'http_status' ? String(httpStatus) : String(failure);
-    const group = groups.get(what);
-    if (group === undefined)
-      groups.set(what, { from: at, to: at, count: 1, why: outcome === 'unknown' ? 'unanswered' : 'failed' });
-    else Object.assign(group, { to: at, count: group.count + 1 });
+    const { from, count } = groups.get(what) ?? { from: at, count: 0 };
+    groups.set(what, { from, to: at, count: count + 1 });
   }
-  return [...groups].map(([what, { count, ...group }]) => ({
-    ...group,
-    what: group.why === 'unanswered' ? `${count}` : `${what}${count === 1 ? '' : ` (${count} times)`}`,
-  }));
+  return [...groups].map(([what, { count, ...span }]) =>
+    what === ''
+      ? { ...span, why: 'unanswered', what: `${count}` }
+      : { ...span, why: 'failed', what: count === 1 ? what : `${what} (${count} times)` },
+  );
 }
 
 const WHY_HELD: Readonly<Record<string, string>> = {

@@ -7,9 +7,7 @@ const FACTS: LatenessFacts = {
   deliveredAt: at('12:10:00'),
   endedAt: null,
   attempts: [{ at: at('12:00:01'), outcome: 'delivered', failure: null, httpStatus: 200 }],
-  holds: [],
-  pauses: [],
-  outages: [],
+  interruptions: [],
   earlier: null,
   now: at('13:00:00'),
 };
@@ -43,11 +41,11 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
     'a hold and a pause, but none that was over before or began after',
     {
       ...late,
-      holds: [{ ...from('12:00:00', '12:05:00'), reason: 'endpoint_gone' }],
-      pauses: [
-        { ...from('11:00:00', '11:59:00'), by: 'joe' },
-        { ...from('12:05:00', '12:09:00'), by: 'jane' },
-        { ...from('12:30:00', null), by: 'joe' },
+      interruptions: [
+        { why: 'paused', what: 'joe', ...from('11:00:00', '11:59:00') },
+        { why: 'held', what: 'endpoint_gone', ...from('12:00:00', '12:05:00') },
+        { why: 'paused', what: 'jane', ...from('12:05:00', '12:09:00') },
+        { why: 'paused', what: 'joe', ...from('12:30:00', null) },
       ],
     },
     [
@@ -57,7 +55,7 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
   ],
   [
     'an outage of ours',
-    { ...late, outages: [{ ...from('11:59:00', '12:09:30'), kind: 'temporal' }] },
+    { ...late, interruptions: [{ why: 'our_outage', what: 'temporal', ...from('11:59:00', '12:09:30') }] },
     [{ why: 'our_outage', what: 'temporal', ...from('11:59:00', '12:09:30') }],
   ],
   [
@@ -86,7 +84,11 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
   ],
   [
     'one that is still paused',
-    { deliveredAt: null, attempts: [], pauses: [{ ...from('12:00:00', null), by: 'jane' }] },
+    {
+      deliveredAt: null,
+      attempts: [],
+      interruptions: [{ why: 'paused', what: 'jane', ...from('12:00:00', null) }],
+    },
     [{ why: 'paused', what: 'jane', ...from('12:00:00', null) }],
   ],
   [
