@@ -2,6 +2,7 @@ import {
   deliveryNow,
   ORDER_WAIT_SECONDS,
   SENDS_PER_ENDPOINT,
+  type DeliveryFacts,
   type DeliveryNow,
 } from '../../domain/delivery-now';
 import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
@@ -19,7 +20,6 @@ import {
 import type { deliveryAttempts } from '../schema';
 import type { Within } from '../schema/columns';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
-import { resolveSpan } from './recoverable';
 
 /** A notification as operators see it. */
 export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'>, Moments {
@@ -59,20 +59,18 @@ export function findNotification(reader: Reader, notificationId: string) {
   return firstRow<StoredNotification>(reader, text, [notificationId]);
 }
 
-export interface NotificationFilter extends Within {
-  readonly partnerId?: string | undefined;
-  readonly environment?: Tenant['environment'] | undefined;
-  readonly states?: readonly NotificationState[] | undefined;
+export interface NotificationFilter extends Within, Partial<Tenant> {
+  readonly states?: readonly NotificationState[];
   /** Neither delivered nor cancelled. */
   readonly undelivered: boolean;
   readonly paused: boolean;
   /** At least this time from the creation to the delivery, to another end, or until now. */
-  readonly lateSeconds?: number | undefined;
-  readonly applicationId?: string | undefined;
+  readonly lateSeconds?: number;
+  readonly applicationId?: string;
   /** The partner's own reference. */
-  readonly merchantReference?: string | undefined;
+  readonly merchantReference?: string;
   /** Only notifications older than this one. */
-  readonly after?: string | undefined;
+  readonly after?: string;
   readonly limit: number;
 }
 
@@ -145,11 +143,8 @@ async function rangeOf(
   { since, until, applicationId, partnerId, environment }: NotificationFilter,
 ) {
   type Range = Pick<Tenant, 'environment'> & Readonly<Record<'partnerId' | 'newest', string | null>>;
-  const { oldest, newest, ...owner } = await oneRow<Range & { readonly oldest: string }>(reader, RANGE, [
-    since,
-    until ?? null,
-    applicationId ?? null,
-  ]);
+  const wanted = [since, until ?? null, applicationId ?? null];
+  const { oldest, newest, ...owner } = await oneRow<Range & { oldest: string }>(reader, RANGE, wanted);
   const known = owner.partnerId !== null && partnerId === undefined && environment === undefined;
   return { oldest, newest, owner: known ? (owner as Tenant) : {} };
 }
@@ -190,7 +185,7 @@ export const listUnderWay = (
 
 // What the claim asks (claim.sql), and the attempt under way.
 const FACTS = `
-  select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptMs",
+  select d.notification_id as id, ${ms('service_now()')} as "nowMs", ${ms('a.started_at')} as "attemptBeganAt",
     d.state = 'queued' and q.free <= 0 as "slotsFull", q.active as "endpointActive",
     d.state = 'queued' and q.tests_wait and d.test as "testsFull",
     -- Starts fail when some were given back within the last seconds.
@@ -214,21 +209,14 @@ const FACTS = `
     order by a.attempt_number desc limit 1) a on true
   where d.notification_id = any($1::text[])`;
 
-interface Facts {
+type Facts = Omit<DeliveryFacts, keyof NotificationSummary | 'partnerPaused' | 'now'> & {
   readonly id: string;
   readonly nowMs: number;
-  readonly attemptMs: number | null;
-  readonly slotsFull: boolean;
-  readonly endpointActive: boolean;
-  readonly testsFull: boolean;
-  readonly startsFail: boolean;
-  readonly earlier: string | null;
-  readonly pausedBy: string | null;
   readonly partnerPaused: { readonly since: number; readonly by: string } | null;
-}
+};
 
 const NO = { slotsFull: false, testsFull: false, startsFail: false, endpointActive: true } as const;
-const NOTHING = { ...NO, attemptMs: null, earlier: null, pausedBy: null, partnerPaused: null };
+const NOTHING = { ...NO, attemptBeganAt: null, earlier: null, pausedBy: null, partnerPaused: null };
 
 /** Returns what each of these does now. Rows that have ended or are held say so themselves. */
 export async function whatTheyDo(
@@ -236,14 +224,13 @@ export async function whatTheyDo(
   found: readonly NotificationSummary[],
 ): Promise<(one: NotificationSummary) => DeliveryNow> {
   const open = found.filter(({ state }) => isOpen(state)).map(({ notificationId }) => notificationId);
-  const rows = open.length === 0 ? [] : await runPrepared<Facts>(reader, FACTS, [open]);
+  const rows = open.length === 0 ? [] : await rowsOf<Facts>(reader, FACTS, [open]);
   const known = new Map(rows.map((row) => [row.id, row]));
   return (one) => {
     const read = known.get(one.notificationId) ?? { ...NOTHING, nowMs: Date.now() };
-    const { nowMs, attemptMs, partnerPaused: paused, ...facts } = read;
-    const attemptBeganAt = attemptMs === null ? null : new Date(attemptMs);
+    const { nowMs, partnerPaused: paused, ...facts } = read;
     const partnerPaused = paused && { ...paused, since: new Date(paused.since) };
-    return deliveryNow({ ...one, ...facts, partnerPaused, attemptBeganAt, now: new Date(nowMs) });
+    return deliveryNow({ ...one, ...facts, partnerPaused, now: new Date(nowMs) });
   };
 }
 
@@ -269,12 +256,8 @@ export async function countWhatTheyDo(
   of: Pick<NotificationFilter, 'partnerId' | 'environment'>,
 ): Promise<DoingCount[]> {
   const counts = new Map<string, DoingCount>();
-  const { since } = await resolveSpan(
-    reader,
-    { agoSeconds: LONGEST_SPAN_DAYS * 86_400 },
-    undefined,
-    LONGEST_SPAN_DAYS,
-  );
+  // Nothing is under way for so long, whatever this machine's clock says.
+  const since = new Date(Date.now() - LONGEST_SPAN_DAYS * 86_400_000).toISOString();
   const filter = { ...of, since, states: DELIVERY_STATES, undelivered: false, paused: false };
   for (let after: string | undefined; ;) {
     const found = await listNotifications(reader, { ...filter, after, limit: SUMMED_AT_A_TIME });

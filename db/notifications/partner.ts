@@ -10,15 +10,11 @@ import {
 } from '../postgres/connect';
 import { deliveryStatus, endedStatus } from '../schema';
 import { createdMs, lowestNotificationId, type Notification } from './notification';
+import type { DeliveryAttempt } from './operator';
 
+type Result = 'outcome' | 'httpStatus' | 'failure' | 'durationMs';
 /** An attempt as partners see it. Moments in Unix milliseconds. */
-export interface ListedAttempt {
-  readonly atMs: number;
-  readonly outcome: string | null;
-  readonly httpStatus: number | null;
-  readonly failure: string | null;
-  readonly durationMs: number | null;
-}
+export type ListedAttempt = Pick<DeliveryAttempt, Result> & { readonly atMs: number };
 
 /** A notification as partners see it in a list. Moments in Unix milliseconds. */
 export interface Listed extends Omit<
@@ -66,13 +62,10 @@ export const MOST_SCANNED = 1_000;
 /** Filters for which two months are likely to fill a page. */
 const FILLS_PAGES: ReadonlySet<Column | undefined> = new Set([undefined, 'status', 'event_type']);
 
-export interface PageWanted extends Tenant {
-  readonly eventId?: string | undefined;
-  readonly applicationId?: string | undefined;
-  readonly merchantReference?: string | undefined;
-  readonly status?: NotificationStatus | undefined;
-  readonly eventType?: string | undefined;
-  readonly sequence?: number | undefined;
+export interface PageWanted
+  extends Tenant, Partial<Record<'eventId' | 'applicationId' | 'merchantReference' | 'eventType', string>> {
+  readonly status?: NotificationStatus;
+  readonly sequence?: number;
   /** Ids from the first, inclusive, to the second, exclusive. */
   readonly fromId: string;
   readonly beforeId: string;
@@ -170,11 +163,9 @@ const SCANNED =
 function scanOf(filter: Column | undefined, status: NotificationStatus | undefined, most: number) {
   const underWay = filter === 'status' && IN_DELIVERIES.includes(status);
   const expression = filter === 'status' ? `(${underWay ? deliveryStatus() : endedStatus()})` : filter;
-  const names = [
-    ...(underWay ? ['partner_id', 'environment'] : ['environment', 'partner_id']),
-    ...given(filter),
-  ];
-  const key = [...names.slice(0, 2), ...given(expression)].join(', ');
+  const owner = underWay ? ['partner_id', 'environment'] : ['environment', 'partner_id'];
+  const ordered = [...owner, ...given(expression), 'notification_id'];
+  const key = ordered.join(', ');
   const values = [...(underWay ? ['$2', '$1'] : ['$1', '$2']), ...given(filter && '$5')].join(', ');
   const partial = underWay ? undefined : filter === 'status' ? 'end_state' : filter;
   const columns = ['notification_id', 'partner_id', 'environment', ...(underWay ? [] : [SCANNED])];
@@ -182,13 +173,13 @@ function scanOf(filter: Column | undefined, status: NotificationStatus | undefin
     scan: `
       select ${columns.join(', ')} ${filter === 'status' ? `, ${expression} as status` : ''}
       from ${underWay ? 'deliveries' : 'notifications'}
-      where (${key}, notification_id) >= (${values}, $3) and (${key}, notification_id) < (${values}, $4)
+      where (${key}) >= (${values}, $3) and (${key}) < (${values}, $4)
         and notification_id >= $3 and notification_id < $4 ${partial === undefined ? '' : `and ${partial} is not null`}
-      order by ${[...names.slice(0, 2), ...given(expression), 'notification_id'].map((one) => `${one} desc`).join(', ')} limit ${most}`,
+      order by ${ordered.map((one) => `${one} desc`).join(', ')} limit ${most}`,
     joined: underWay
       ? 'join notifications n on n.notification_id = s.notification_id and n.notification_id >= $3 and n.notification_id < $4'
       : 'cross join lateral (select s.*) n',
-    order: [...names, 'notification_id'],
+    order: [...owner, ...given(filter), 'notification_id'],
   };
 }
 

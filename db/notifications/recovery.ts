@@ -4,6 +4,7 @@ import { pauseUntil } from '../../timing/timing';
 import { appendChange } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
 import {
+  columns,
   firstRow,
   hint,
   msText,
@@ -15,6 +16,7 @@ import {
   type Reader,
 } from '../postgres/connect';
 import { Refused } from '../refused';
+import type { recoveries } from '../schema';
 import { recoveryIsWanted } from './notification';
 import {
   countRecoverable,
@@ -32,16 +34,11 @@ const BULK_PRIORITY = 1;
 const LEASE_SECONDS = 30;
 const PROGRESS_EVERY_MS = 1_000;
 
+type StoredRecovery = Readonly<typeof recoveries.$inferSelect>;
+type Stored = 'recoveryId' | 'keyId' | 'state' | 'perSecond' | 'found' | 'sent' | 'skipped' | 'runner';
+
 /** A bulk recovery resends every notification of a span that a partner did not get. */
-export interface Recovery extends RecoverySpan {
-  readonly recoveryId: string;
-  readonly keyId: string | null;
-  readonly state: 'running' | 'interrupted' | 'done';
-  readonly perSecond: number;
-  readonly found: number;
-  readonly sent: number;
-  readonly skipped: number;
-  readonly runner: string;
+export interface Recovery extends RecoverySpan, Pick<StoredRecovery, Stored> {
   readonly last: RecoveryItem;
   readonly createdMs: number;
   readonly endedMs: number | null;
@@ -53,8 +50,8 @@ interface RecoveryRunner extends Pick<Recovery, 'recoveryId' | 'runner'> {
 
 const iso = (moment: string) => `to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const RECOVERY = `
-  r.recovery_id as "recoveryId", r.partner_id as "partnerId", r.environment, r.key_id as "keyId", ${iso('r.since')} as since,
-  ${iso('r.until')} as until, r.state, r.per_second as "perSecond", r.found, r.sent, r.skipped, r.runner,
+  ${columns('r', 'recovery_id, partner_id, environment, key_id, state, per_second, found, sent, skipped, runner')},
+  ${iso('r.since')} as since, ${iso('r.until')} as until,
   json_build_object('notificationId', r.last_notification, 'application', r.last_application, 'sequence', r.last_sequence) as last,
   ${msText('r.created_at')} as "createdMs", ${msText('r.ended_at')} as "endedMs"`;
 
@@ -282,10 +279,8 @@ export async function endRecovery(db: Db, by: RecoveryRunner, state: 'interrupte
 const NEWEST = `
   select ${RECOVERY} from recoveries r where $1::text is null or r.partner_id = $1 order by r.recovery_id desc limit $2::int`;
 
-export const listRecoveries = (
-  reader: Reader,
-  { partnerId, limit }: { partnerId?: string | undefined; limit: number },
-) => runPrepared<Recovery>(reader, NEWEST, [partnerId ?? null, limit]);
+export const listRecoveries = (reader: Reader, of: { partnerId?: string; limit: number }) =>
+  runPrepared<Recovery>(reader, NEWEST, [of.partnerId ?? null, of.limit]);
 
 export interface RecoveryProgress {
   readonly recoveryId: string;
