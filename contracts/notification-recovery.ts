@@ -34,11 +34,9 @@ export const recoverResponseSchema = answerSchema('RecoverResponse', { recovery_
 
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
-const RECOVERY_STATUSES = ['running', 'delivering', 'finished', 'stopped'] as const;
-
 export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
   recovery_id: recoveryId,
-  status: z.enum(RECOVERY_STATUSES).meta({
+  status: z.enum(['running', 'delivering', 'finished', 'stopped']).meta({
     description:
       '`running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.',
   }),

@@ -128,10 +128,6 @@ function nameOf(character: string): string {
   return code > 0x20 && code < 0x7f ? `${name} (${character})` : name;
 }
 
-function isTooLong(text: string): boolean {
-  return text.length > LONGEST_FINANCE_URL && [...text].length > LONGEST_FINANCE_URL;
-}
-
 const partnerIdSchema = z
   .string()
   .regex(/^P\d{6}$/, 'partner_id must be the letter P followed by six digits.')
@@ -151,9 +147,8 @@ const merchantIdSchema = z
 const merchantFinanceUrlSchema = z
   .string()
   .superRefine((sent, context) => {
-    const fault = isTooLong(sent)
-      ? `must be at most ${LONGEST_FINANCE_URL} characters long.`
-      : financeUrlFault(sent);
+    const tooLong = sent.length > LONGEST_FINANCE_URL && [...sent].length > LONGEST_FINANCE_URL;
+    const fault = tooLong ? `must be at most ${LONGEST_FINANCE_URL} characters long.` : financeUrlFault(sent);
     if (fault !== null) context.addIssue(`merchant_finance_url ${fault}`);
   })
   .meta({

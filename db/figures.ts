@@ -29,8 +29,8 @@ interface DeliveryFigures {
 }
 
 const UNDELIVERED = `
-  select (count(*) filter (where state = 'queued'))::int as queued, (count(*) filter (where state = 'started'))::int as started,
-    (count(*) filter (where state = 'held'))::int as held,
+  select json_build_object('queued', count(*) filter (where state = 'queued'),
+      'started', count(*) filter (where state = 'started'), 'held', count(*) filter (where state = 'held')) as undelivered,
     coalesce(extract(epoch from service_now() - least(min(paused_at), (
       select min(p.paused_at) from delivery_pauses p where p.resumed_at is null))) * 1000, 0)::float8 as "oldestPausedMs",
     (select count(*) from delivery_pauses p where p.resumed_at is null)::int as "queuesPaused",
@@ -49,11 +49,8 @@ const MONTH = `
   group by environment`;
 
 export async function deliveryFigures(reader: Reader): Promise<DeliveryFigures> {
-  type UnderWay = DeliveryFigures['undelivered'] &
-    Pick<DeliveryFigures, 'oldestPausedMs' | 'queuesPaused' | 'late'>;
-  const { oldestPausedMs, queuesPaused, late, ...undelivered } = await oneRow<UnderWay>(reader, UNDELIVERED);
-  const month = await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH);
-  return { undelivered, oldestPausedMs, queuesPaused, late, month };
+  const figures = await oneRow<Omit<DeliveryFigures, 'month'>>(reader, UNDELIVERED);
+  return { ...figures, month: await runPrepared<DeliveryFigures['month'][number]>(reader, MONTH) };
 }
 
 /** Notifications that wait for their workflow. Ages are in milliseconds, 0 when none waits. */

@@ -158,9 +158,7 @@ export interface ApiKeyRecord extends Pick<
   readonly partnerState: Partner['state'];
 }
 
-export interface ApiKeySummary extends KeySummary, Pick<ApiKey, 'partnerId' | 'environment'> {
-  readonly partnerState: Partner['state'];
-}
+export type ApiKeySummary = Awaited<ReturnType<typeof summaries>>[number];
 
 const RECORD = `
   select ${columns('k', 'key_id, partner_id, environment, key_hash, state, expires_at')}, p.state as "partnerState"
@@ -229,8 +227,7 @@ export const {
 } = keyChanges<ApiKeySummary>({
   table: 'api_keys',
   find: findKey,
-  issueSuccessor: (tx, { partnerId, environment }, expiresInSeconds) =>
-    issueKey(tx, { partnerId, environment, expiresInSeconds }),
+  issueSuccessor: (tx, old, expiresInSeconds) => issueKey(tx, { ...old, expiresInSeconds }),
 });
 
 export interface KeyBinding {
@@ -305,8 +302,7 @@ export const {
 } = keyChanges<ServiceKeySummary>({
   table: 'service_keys',
   find: findServiceKey,
-  issueSuccessor: (tx, { name, lender, environment }, expiresInSeconds) =>
-    issueServiceKey(tx, { name, lender, environment, expiresInSeconds }),
+  issueSuccessor: (tx, old, expiresInSeconds) => issueServiceKey(tx, { ...old, expiresInSeconds }),
 });
 
 const NOTE_USES = `
@@ -324,7 +320,5 @@ export async function lastUses(db: Reader, keyIds: readonly string[]): Promise<R
 }
 
 /** The secret that authenticates the cursors of pages in all API processes. */
-export async function readCursorSecret(reader: Reader): Promise<Buffer> {
-  const text = `select encode(secret, 'base64') as secret from cursor_secrets`;
-  return Buffer.from((await oneRow<{ secret: string }>(reader, text)).secret, 'base64');
-}
+export const readCursorSecret = async (reader: Reader) =>
+  (await oneRow<{ secret: Buffer }>(reader, 'select secret from cursor_secrets')).secret;

@@ -65,9 +65,7 @@ export function parseKeyRing(text: string): KeyRing {
 }
 
 function keyRing(keys: ReadonlyMap<string, KeyObject>): KeyRing {
-  const [current] = keys;
-  if (current === undefined) throw new KeyRingError('key ring: there is no key');
-  const [currentKeyId, currentKey] = current;
+  const [[currentKeyId, currentKey]] = [...keys] as [[string, KeyObject]];
   return {
     currentKeyId,
     seal: (secret, place) => {
