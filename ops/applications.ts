@@ -15,7 +15,6 @@ import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
-Examples:
   ops applications list --partner P100001 --state accepted
   ops applications list --lender lender_a --lender-reference AB12CD34
   ops applications list --merchant-reference ORDER-1042

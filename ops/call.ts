@@ -60,8 +60,11 @@ export interface Call<Own = object> {
   readonly args: readonly string[];
 }
 
+/** What help shows after a command's options. @param lines with a newline before each */
+export const examplesText = (lines: string) => `\nExamples:${lines}`;
+
 export const group = (parent: Command, name: string, description: string, examples: string) =>
-  parent.command(name).description(description).addHelpText('after', examples);
+  parent.command(name).description(description).addHelpText('after', examplesText(examples));
 
 /** Defines a command's work: opens the database, runs, prints the answer in the wanted form, closes. */
 export function handle<Own = object>(

@@ -6,7 +6,6 @@ import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops changes list --partner P100001 --since 7d      its keys, endpoints, secrets and notifications too
   ops changes list --subject M123456
   ops changes show 4711                              all details

@@ -1,5 +1,9 @@
 import { Argument, type Command } from 'commander';
-import type { OpsDeps } from './call';
+import { examplesText, type OpsDeps } from './call';
+
+const EXAMPLES = `
+  source <(ops completion bash)     # zsh too
+  ops completion fish | source`;
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -8,10 +12,7 @@ export function addCompletionCommand(program: Command, deps: OpsDeps): void {
     .command('completion')
     .description('Print a script with which a shell completes commands, options and their values.')
     .addArgument(new Argument('<shell>', 'whose').choices(SHELLS))
-    .addHelpText(
-      'after',
-      '\nExamples:\n  source <(ops completion bash)     # zsh too\n  ops completion fish | source',
-    )
+    .addHelpText('after', examplesText(EXAMPLES))
     .action((shell: (typeof SHELLS)[number]) => deps.out(SCRIPTS[shell](rowsOf(program, program))));
 }
 

@@ -7,7 +7,6 @@ import { listed, snakeCased } from './output';
 import type { TemporalOrders } from './temporal';
 
 const EXAMPLES = `
-Examples:
   ops deployments show                        builds of the worker, and which one is current
   ops deployments check                       can this release continue what is running?
   ops deployments set-current 2026-11-21.1    new and waiting deliveries go to this build

@@ -6,12 +6,11 @@ import {
   type OperatorEventKind,
 } from '../domain/operator-event';
 import { environmentOption, inPages, paged, spanOf, withSpan, wordsOf, type Page } from './arguments';
-import { handle, type OpsDeps } from './call';
+import { group, handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops events list --since 2d
   ops events list --kind endpoint_disabled,notifications_expired --json`;
 
@@ -19,12 +18,9 @@ const LONGEST_SPAN_DAYS = 400;
 const DEFAULT_SPAN_DAYS = 7;
 
 export function addEventCommands(program: Command, deps: OpsDeps): void {
-  const list = program
-    .command('events')
-    .description(
-      'What the service noticed by itself: failing and disabled endpoints, expiring notifications, steps that lenders left out.',
-    )
-    .addHelpText('after', EXAMPLES)
+  const about =
+    'What the service noticed by itself: failing and disabled endpoints, expiring notifications, steps that lenders left out.';
+  const list = group(program, 'events', about, EXAMPLES)
     .command('list')
     .description('Events, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))

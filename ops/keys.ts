@@ -33,14 +33,12 @@ import { idOf, type IdName, withId } from './ids';
 import { listed, shownOnce, snakeCased } from './output';
 
 const KEY_EXAMPLES = `
-Examples:
   ops keys create --partner P100001 --environment live
   ops keys create --partner P100001 --environment sandbox --expires-in 90d
   ops keys rotate key_01K… --overlap 24h      the old key works for another 24 hours
   ops keys revoke key_01K…                    answers 401 within a second, for good`;
 
 const SERVICE_KEY_EXAMPLES = `
-Examples:
   ops service-keys create --name 'Lender A gateway' --lender lender_a --environment live
   ops service-keys rotate svk_01K… --overlap 24h     the old key works for another 24 hours
   ops service-keys revoke svk_01K…                   answers 401 at once, for good`;

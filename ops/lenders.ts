@@ -9,7 +9,6 @@ import { takeImportTurn } from './import/rows';
 import { listed, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops lenders create lender_c --name 'Lender C' --reference-format '[A-Z]{2}-\\d{4,6}'
   ops lenders set lender_c --name 'Lender C plc'     a new version of each of its products
   ops lenders set lender_c --reference-format '[A-Z]{2}\\d{6}'

@@ -12,7 +12,6 @@ import { ImportRefused } from './import/rows';
 import { existing, facts, listed, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops merchants create M123456 --trading-name "Example Shop" --fca-authorised yes
   ops merchants set M123456 --deposit-floor-percent 10 --deposit-floor-amount 50.00
   ops merchants set M123456 --partner-access restricted --partners P100001,P100002

@@ -29,7 +29,6 @@ import { addReportCommand, reasonsOf, withReasons } from './report';
 import { addRecoveryCommands } from './recoveries';
 
 const EXAMPLES = `
-Examples:
   ops notifications summary --partner P100001     what its deliveries do now, and what was answered last
   ops notifications list --undelivered --since 2d
   ops notifications list --paused          by whom, and since when

@@ -21,7 +21,6 @@ import { checkedName } from './import/row-schemas';
 import { facts, listed, moment, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops partners create --name "Example Checkout"
   ops partners list --json
   ops partners pause-deliveries P100001 --environment live      no attempt begins until it is resumed

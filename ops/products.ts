@@ -12,7 +12,6 @@ import { importProducts } from './import/products';
 import { differences, differenceText, facts, jsonText, moment } from './output';
 
 const EXAMPLES = `
-Examples:
   ops products import products.json --dry-run
   ops products list --merchant M123456
   ops products show M123456 "Classic credit 12 months"

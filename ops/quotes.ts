@@ -12,7 +12,6 @@ import { idOf, withId } from './ids';
 import { existing, facts, listed, printable, snakeCased } from './output';
 
 const EXAMPLES = `
-Examples:
   ops quotes show qte_01K…                        request, answer, and the terms behind it
   ops quotes list --merchant M123456 --since 1d
   ops quotes list --merchant M123456 --product "Classic credit 12 months" --version 3     who saw this price?

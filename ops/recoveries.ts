@@ -17,12 +17,11 @@ import {
 import { Refused } from '../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
 import { environmentOption, limited, perSecondOption, withSpan, type SpanOptions } from './arguments';
-import { handle, type Call, type OpsDeps } from './call';
+import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
-Examples:
   ops notifications recover --partner P100001 --since 36h                  counts only
   ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
   ops notifications recover --resume rcv_01K…                              after an interruption`;
@@ -43,7 +42,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     .option('--yes', 'send, do not only count')
     .option('--resume <recovery>', 'continue one that was interrupted', idOf('recovery'))
     .addOption(perSecondOption())
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', examplesText(EXAMPLES));
   withSpan(recover, 'created from then on', `at most ${LONGEST_RECOVERY_DAYS}d`);
   handle<RecoverOptions>(recover, deps, async (call) => {
     const { resume, yes, perSecond } = call.options;

@@ -5,7 +5,6 @@ import { changeAndLog, group, handle, type OpsDeps } from './call';
 import { listed } from './output';
 
 const EXAMPLES = `
-Examples:
   ops retention show               how long what is kept, what is past its time, what went last
   ops retention run --dry-run      counts what would go now
   ops retention run --yes          lets a worker remove it now, instead of waiting for tonight's run`;

@@ -4,7 +4,6 @@ import { checkSecrets, resealSecrets, type Unreadable } from '../db/endpoints/se
 import { group, handle, type OpsDeps } from './call';
 
 const EXAMPLES = `
-Examples:
   ops secrets check                   whether WEBHOOK_KEYS opens all of them: after a restore, for one
   ops secrets reencrypt --dry-run     counts, and opens those secrets to see that they can be
   ops secrets reencrypt               after a new key was put in front of WEBHOOK_KEYS`;

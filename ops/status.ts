@@ -7,12 +7,11 @@ import type { Db } from '../db/postgres/connect';
 import { listProcesses, readPostgres } from '../db/processes';
 import { withTimeout } from '../timing/timing';
 import { wholeNumber } from './arguments';
-import { handle, type Call, type OpsDeps } from './call';
+import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { toFailure } from './exit-codes';
 import { age, facts, jsonText, moment, printable, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
-Examples:
   ops status              what is wrong, first; exit code 1 when something is
   ops status --watch      the same every 5 seconds, until Ctrl-C`;
 
@@ -34,7 +33,7 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
       'Is it well? Processes, Temporal, Postgres, backlog, endpoints, pauses, backup. Exit code 1 when not.',
     )
     .option('--watch [seconds]', 'again every so many seconds, 5 by default', wholeNumber(1, 3_600))
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', examplesText(EXAMPLES));
   handle<{ watch?: number | true }>(status, deps, async (call) => {
     const { watch } = call.options;
     if (watch === undefined) return statusNow(call);

@@ -12,12 +12,11 @@ import {
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import type { Tenant } from '../domain/tenant';
 import { environmentOption, month as monthArgument } from './arguments';
-import { handle, type OpsDeps } from './call';
+import { examplesText, handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
-Examples:
   ops usage                             of all partners, a line for each environment
   ops usage --partner P100001           by event type
   ops usage --partner P100001 --month 2026-11 --environment live --json`;
@@ -38,7 +37,7 @@ export function addUsageCommand(program: Command, deps: OpsDeps): void {
     .option('--partner <partner>', 'of this partner only, by event type', idOf('partner'))
     .option('--month <month>', 'such as 2026-11; default: the current one', monthArgument)
     .addOption(environmentOption('of this environment only'))
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', examplesText(EXAMPLES));
   handle<{ month?: string }>(usage, deps, async ({ db, options }) => {
     const { partner: partnerId, environment } = options;
     const month = options.month ?? (await currentMonth(db));

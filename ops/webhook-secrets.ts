@@ -15,13 +15,11 @@ import { idOf } from './ids';
 import { listed, shownOnce } from './output';
 
 const SECRET_EXAMPLES = `
-Examples:
   ops webhooks secrets list whe_01K…
   ops webhooks secrets rotate whe_01K…                 old and new sign for 24 hours
   ops webhooks secrets rotate whe_01K… --overlap 0     it leaked: the old ones end now`;
 
 const KEY_EXAMPLES = `
-Examples:
   ops webhook-keys list --partner P100001
   ops webhook-keys rotate --partner P100001 --environment live                 old and new sign for 24 hours
   ops webhook-keys rotate --partner P100001 --environment live --overlap 0     it leaked: the old ones end now`;

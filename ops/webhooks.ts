@@ -18,7 +18,6 @@ import { addWebhookSecretCommands, endpointArgument, namedEndpoint, secretTable 
 import { addWebhookTest } from './webhook-test';
 
 const EXAMPLES = `
-Examples:
   ops webhooks create --partner P100001 --environment live --url https://partner.example/hooks
   ops webhooks show --partner P100001 --environment live
   ops webhooks test --partner P100001 --environment sandbox --wait
