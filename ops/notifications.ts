@@ -24,7 +24,7 @@ import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { idOf, withId } from './ids';
 import { listedView, notificationAnswer, nowTexts, storyOf } from './notification-view';
-import { age, existing, listed, moment, snakeCased } from './output';
+import { age, existing, listed, pauseText, snakeCased } from './output';
 import { addReportCommand, reasonsOf, withReasons } from './report';
 import { addRecoveryCommands } from './recoveries';
 
@@ -148,10 +148,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
           .join(', '),
       'oldest one': ({ oldest }) => oldest.notificationId,
     });
-    const paused = pauses.map(
-      (one) =>
-        `Paused: ${one.partnerId} in ${one.environment} since ${moment(one.pausedAt)} by ${one.pausedBy}.\n`,
-    );
+    const paused = pauses.map((one) => `Paused: ${one.partnerId} in ${pauseText(one)}.\n`);
     return {
       json: { paused: pauses.map(snakeCased), doing: answer.json },
       text: (most) => paused.join('') + answer.text(most),

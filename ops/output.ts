@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import type { DeliveryPause } from '../db/notifications/hold';
 import { Refused } from '../db/refused';
 
 export interface Answer {
@@ -110,15 +111,22 @@ function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (value instanceof Date) return moment(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+  return said(value);
 }
 
 /** `2026-11-22 14:05:12Z` */
 export const moment = (value: Date) => `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
 
-/** `45 s`, `12 min`, `7 h`, `3 d`: how long ago a moment was, rounded down. */
-export function age(moment: Date, now: Date): string {
-  const seconds = Math.max(Math.floor((now.getTime() - moment.getTime()) / 1_000), 0);
+/** `live since 2026-11-22 14:05:12Z by jane` */
+export const pauseText = ({ environment, pausedAt, pausedBy }: DeliveryPause) =>
+  `${environment} since ${moment(pausedAt)} by ${pausedBy}`;
+
+/** How long ago a moment was. */
+export const age = (moment: Date, now: Date) => timeText(now.getTime() - moment.getTime());
+
+/** `45 s`, `12 min`, `7 h`, `3 d`: a time in milliseconds, rounded down; a negative one is `0 s`. */
+export function timeText(ms: number): string {
+  const seconds = Math.max(Math.floor(ms / 1_000), 0);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
@@ -127,8 +135,9 @@ export function age(moment: Date, now: Date): string {
 /** Characters that control a terminal, or what is read there, and that JSON leaves as they are: a partner's answer may contain any. */
 export function jsonText(document: unknown): string {
   return JSON.stringify(document, null, 2).replaceAll(/[\u007F-\u009F\u2028\u2029\p{Cf}]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
       .join(''),
   );
 }

@@ -18,7 +18,7 @@ import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { newIdOf, withId } from './ids';
 import { checkedName } from './import/row-schemas';
-import { facts, listed, moment, snakeCased } from './output';
+import { facts, listed, pauseText, snakeCased } from './output';
 
 const EXAMPLES = `
   ops partners create --name "Example Checkout"
@@ -51,21 +51,21 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
 
   handle(partners.command('list').description('All partners.'), deps, async ({ db }) => {
     const pauses = await listPauses(db);
-    const view = (one: Partner) => partnerView(one, pauses);
-    return listed(await listPartners(db), view, {
+    return listed(await listPartners(db), (one) => partnerView(one, pauses), {
       partner: 'partner_id',
       name: 'name',
       state: 'state',
       recovery: 'recovery',
-      paused: (one) => pausesText(view(one).deliveries_paused),
+      paused: (one) => pausesText(one, pauses),
       created: 'created_at',
     });
   });
 
   const show = withId(partners.command('show'), 'partner', '<partner>').description('One partner.');
   handle(show, deps, async ({ db }, partnerId = '') => {
-    const json = partnerView(await existingPartner(db, partnerId), await listPauses(db, partnerId));
-    return { json, text: facts({ ...json, deliveries_paused: pausesText(json.deliveries_paused) }) };
+    const [partner, pauses] = [await existingPartner(db, partnerId), await listPauses(db, partnerId)];
+    const json = partnerView(partner, pauses);
+    return { json, text: facts({ ...json, deliveries_paused: pausesText(partner, pauses) }) };
   });
 
   addSwitch('enable', { state: 'active' }, 'Let its keys work again.');
@@ -125,15 +125,13 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   }
 }
 
+const pausesOf = ({ partnerId }: Partner, pauses: readonly DeliveryPause[]) =>
+  pauses.filter((pause) => pause.partnerId === partnerId);
+
 const partnerView = (partner: Partner, pauses: readonly DeliveryPause[]) => ({
   ...snakeCased(partner),
-  deliveries_paused: pauses
-    .filter(({ partnerId }) => partnerId === partner.partnerId)
-    .map(({ partnerId: _, ...pause }) => snakeCased(pause)),
+  deliveries_paused: pausesOf(partner, pauses).map(({ partnerId: _, ...pause }) => snakeCased(pause)),
 });
 
-/** `live since 2026-11-22 14:05:12Z by jane` */
-const pausesText = (pauses: ReturnType<typeof partnerView>['deliveries_paused']) =>
-  pauses.length === 0
-    ? null
-    : pauses.map((one) => `${one.environment} since ${moment(one.paused_at)} by ${one.paused_by}`).join(', ');
+const pausesText = (partner: Partner, pauses: readonly DeliveryPause[]) =>
+  pausesOf(partner, pauses).map(pauseText).join(', ') || null;

@@ -9,7 +9,7 @@ import { withTimeout } from '../timing/timing';
 import { wholeNumber } from './arguments';
 import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { toFailure } from './exit-codes';
-import { age, facts, jsonText, moment, printable, snakeCased, type Answer } from './output';
+import { age, facts, jsonText, pauseText, printable, snakeCased, timeText, type Answer } from './output';
 
 const EXAMPLES = `
   ops status              what is wrong, first; exit code 1 when something is
@@ -50,33 +50,14 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
 }
 
 async function statusNow({ db, deps }: Call): Promise<Answer> {
-  const [stored, temporal] = await Promise.all([storedState(db), temporalState(deps)]);
-  const at = deps.now();
-  const problems = [
-    ...('unreachable' in stored ? [stored.unreachable] : storedProblems(stored, at, deps.embedded())),
-    ...(temporal.problem === null ? [] : [temporal.problem]),
-  ];
-  const title =
-    problems.length === 0
-      ? 'Well.'
-      : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
-  const lines = facts({
-    ...('unreachable' in stored ? { Postgres: 'unreachable' } : storedLines(stored, at, deps.embedded())),
-    Temporal:
-      'unreachable' in temporal.state
-        ? 'unreachable'
-        : `reached, current build: ${temporal.state.current ?? 'none'}`,
-  });
+  const [stored, temporal] = await Promise.all([storedState(db, deps), temporalState(deps)]);
+  const problems = [...stored.problems, ...temporal.problems];
+  const well = problems.length === 0;
+  const title = well ? 'Well.' : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   return {
-    json: {
-      well: problems.length === 0,
-      at,
-      problems,
-      ...('unreachable' in stored ? { postgres: stored } : storedView(stored)),
-      temporal: temporal.state,
-    },
-    text: `${title}\n\n${lines}`,
-    failure: problems.length === 0 ? undefined : `not well: ${problems.length} found`,
+    json: { well, at: deps.now(), problems, ...stored.view, temporal: temporal.view },
+    text: `${title}\n\n${facts({ ...stored.lines, ...temporal.lines })}`,
+    failure: well ? undefined : `not well: ${problems.length} found`,
   };
 }
 
@@ -95,22 +76,28 @@ async function readStored(db: Db) {
   };
 }
 
-async function storedState(db: Db): Promise<Stored | { readonly unreachable: string }> {
-  try {
-    return await withTimeout(readStored(db), ANSWERS_WITHIN_MS, 'Postgres');
-  } catch (error) {
-    return { unreachable: toFailure(error).message };
+async function storedState(db: Db, deps: OpsDeps) {
+  const stored = await withTimeout(readStored(db), ANSWERS_WITHIN_MS, 'Postgres').catch(toFailure);
+  if ('exitCode' in stored) {
+    const { message: unreachable } = stored;
+    const lines = { Postgres: 'unreachable' };
+    return { problems: [unreachable], lines, view: { postgres: { unreachable } } };
   }
+  const [at, embedded] = [deps.now(), deps.embedded()];
+  const lines = storedLines(stored, at, embedded);
+  return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored) };
 }
 
 async function temporalState({ temporal }: OpsDeps) {
   try {
     const orders = await temporal();
     const { current } = await orders.describeDeployment(ANSWERS_WITHIN_MS);
-    return { state: { current }, problem: await orders.whatIsMissing(ANSWERS_WITHIN_MS) };
+    const missing = await orders.whatIsMissing(ANSWERS_WITHIN_MS);
+    const lines = { Temporal: `reached, current build: ${current ?? 'none'}` };
+    return { problems: missing === null ? [] : [missing], lines, view: { current } };
   } catch (error) {
-    const { message } = toFailure(error);
-    return { state: { unreachable: message }, problem: message };
+    const { message: unreachable } = toFailure(error);
+    return { problems: [unreachable], lines: { Temporal: 'unreachable' }, view: { unreachable } };
   }
 }
 
@@ -120,62 +107,55 @@ const endpointName = ({ partnerId, environment }: Stored['endpoints'][number]) =
   `${partnerId} ${environment}`;
 
 /** What somebody has to look at; the rest is in the lines. */
-function storedProblems(
-  { postgres, processes, backlog, deliveries, endpoints }: Stored,
-  at: Date,
-  embedded: boolean,
-): string[] {
-  const long = (since: Date | null, ms: number) => since !== null && at.getTime() - since.getTime() > ms;
-  const running = processes.filter(({ lost }) => !lost);
-  const kinds = [
-    ['api', 'API: no process runs, or none reaches Postgres'],
-    ['worker', 'Workers: none runs, or none reaches Postgres: nothing is sent'],
-  ] as const;
-  return [
-    ...kinds.flatMap(([kind, text]) => (running.some((one) => one.kind === kind) ? [] : [text])),
-    ...processes.flatMap((one) =>
-      one.lost
-        ? [`${nameOf(one)} was last seen ${age(one.seenAt, at)} ago`]
-        : one.withoutTemporal
-          ? [`${nameOf(one)} does not reach Temporal`]
-          : [],
-    ),
-    ...(postgres.role === 'standby' ? ['Postgres: this is a standby, and no leader is known'] : []),
-    ...(postgres.synchronous && postgres.standbys === 0 ? ['Postgres: its standby is away'] : []),
-    ...(backlog.oldestMs > BACKLOG_OLD_MS
-      ? [
-          `Backlog: the oldest notification waits for ${age(new Date(at.getTime() - backlog.oldestMs), at)} to be started`,
-        ]
-      : []),
-    ...endpoints.flatMap((one) =>
-      one.state === 'disabled'
-        ? one.disabledReason === 'operator'
-          ? []
-          : [
-              `Endpoint of ${endpointName(one)} was disabled (${one.disabledReason}): its notifications are held`,
-            ]
-        : long(one.failingSince, FAILING_LONG_MS)
-          ? [
-              `Endpoint of ${endpointName(one)} has failed for ${one.failingSince === null ? '' : age(one.failingSince, at)}`,
-            ]
-          : [],
-    ),
-    ...(deliveries.oldestPausedMs > PAUSED_LONG_MS ? ['Paused: for more than a day'] : []),
-    ...(!embedded &&
-    (long(postgres.lastBackupAt, BACKUP_OLD_MS) || (postgres.lastBackupAt === null && postgres.inUse))
-      ? ['Backup: none in the last 26 hours']
-      : []),
+function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
+  const { postgres, processes, backlog, deliveries, endpoints } = stored;
+  const msSince = (since: Date | null) => (since === null ? 0 : at.getTime() - since.getTime());
+  const runs = (kind: 'api' | 'worker') => processes.some((one) => one.kind === kind && !one.lost);
+  const backupIsOld =
+    postgres.lastBackupAt === null ? postgres.inUse : msSince(postgres.lastBackupAt) > BACKUP_OLD_MS;
+  type Check = readonly [isWrong: boolean, problem: string];
+  const checks: readonly Check[] = [
+    [!runs('api'), 'API: no process runs, or none reaches Postgres'],
+    [!runs('worker'), 'Workers: none runs, or none reaches Postgres: nothing is sent'],
+    ...processes.flatMap((one): Check[] => [
+      [one.lost, `${nameOf(one)} was last seen ${age(one.seenAt, at)} ago`],
+      [!one.lost && one.withoutTemporal, `${nameOf(one)} does not reach Temporal`],
+    ]),
+    [postgres.role === 'standby', 'Postgres: this is a standby, and no leader is known'],
+    [postgres.synchronous && postgres.standbys === 0, 'Postgres: its standby is away'],
+    [
+      backlog.oldestMs > BACKLOG_OLD_MS,
+      `Backlog: the oldest notification waits for ${timeText(backlog.oldestMs)} to be started`,
+    ],
+    ...endpoints.flatMap((one): Check[] => {
+      const [name, failingMs] = [`Endpoint of ${endpointName(one)}`, msSince(one.failingSince)];
+      const { state, disabledReason: why } = one;
+      return [
+        [
+          state === 'disabled' && why !== 'operator',
+          `${name} was disabled (${why}): its notifications are held`,
+        ],
+        [
+          state !== 'disabled' && failingMs > FAILING_LONG_MS,
+          `${name} has failed for ${timeText(failingMs)}`,
+        ],
+      ];
+    }),
+    [deliveries.oldestPausedMs > PAUSED_LONG_MS, 'Paused: for more than a day'],
+    [!embedded && backupIsOld, 'Backup: none in the last 26 hours'],
   ];
+  return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
 }
 
-function storedLines(
-  { postgres, processes, backlog, deliveries, endpoints, pauses }: Stored,
-  at: Date,
-  embedded: boolean,
-) {
+function storedLines(stored: Stored, at: Date, embedded: boolean) {
+  const { postgres, processes, backlog, deliveries, endpoints, pauses } = stored;
   const { queued, started, held } = deliveries.undelivered;
-  const oldest = (ms: number) => `oldest ${age(new Date(at.getTime() - ms), at)}`;
-  const single = deliveries.oldestPausedMs;
+  const oldest = (ms: number) => (ms === 0 ? '' : ` (oldest ${timeText(ms)})`);
+  const stateText = (one: Stored['endpoints'][number]) =>
+    one.state === 'disabled'
+      ? `${endpointName(one)} disabled (${one.disabledReason})`
+      : `${endpointName(one)} fails for ${age(one.failingSince ?? at, at)}`;
+  const single = deliveries.oldestPausedMs === 0 ? '' : '; single deliveries';
   return {
     ...Object.fromEntries(
       processes.map((one) => [
@@ -184,26 +164,12 @@ function storedLines(
       ]),
     ),
     Postgres: `${postgres.role}, ${postgres.standbys} standbys${postgres.synchronous ? ', synchronous' : ''}`,
-    Backlog: `${backlog.pending} wait for their first attempt${backlog.oldestMs === 0 ? '' : ` (${oldest(backlog.oldestMs)})`}, ${backlog.capped} of them for a slot of their endpoint`,
+    Backlog: `${backlog.pending} wait for their first attempt${oldest(backlog.oldestMs)}, ${backlog.capped} of them for a slot of their endpoint`,
     Deliveries: `${queued} queued, ${started} started, ${held} held`,
-    Endpoints:
-      endpoints.length === 0
-        ? 'none fails or is disabled'
-        : endpoints
-            .map((one) =>
-              one.state === 'disabled'
-                ? `${endpointName(one)} disabled (${one.disabledReason})`
-                : `${endpointName(one)} fails for ${one.failingSince === null ? '' : age(one.failingSince, at)}`,
-            )
-            .join('; '),
+    Endpoints: endpoints.map(stateText).join('; ') || 'none fails or is disabled',
     Paused:
-      pauses.length > 0
-        ? pauses
-            .map(
-              (one) => `${one.partnerId} ${one.environment} since ${moment(one.pausedAt)} by ${one.pausedBy}`,
-            )
-            .join('; ')
-        : `no partner${single === 0 ? '' : `; single deliveries (${oldest(single)})`}`,
+      pauses.map((one) => `${one.partnerId} ${pauseText(one)}`).join('; ') ||
+      `no partner${single}${oldest(deliveries.oldestPausedMs)}`,
     'Last backup':
       postgres.lastBackupAt === null
         ? `none${embedded ? ': the embedded stack makes none' : ''}`
