@@ -33,7 +33,7 @@ const LEAST_BROKEN = 36;
 const MOST_LINES = 3;
 
 /** A table with a heading; says so when it has no rows. @param most characters in a line. */
-export function table(head: readonly string[], rows: readonly (readonly Cell[])[], most = WIDEST): string {
+function table(head: readonly string[], rows: readonly (readonly Cell[])[], most: number): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => row.map(cell));
   const widths = head.map((name, at) => Math.max(name.length, ...cells.map((row) => row[at]?.length ?? 0)));

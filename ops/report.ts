@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
 import { LONGEST_SPAN_DAYS } from '../db/notifications/operator';
-import { resolveSpan } from '../db/notifications/recoverable';
+import { resolveSpan, type MomentOrAgo } from '../db/notifications/recoverable';
 import type { Reader } from '../db/postgres/connect';
 import { lateReasons, latenessMs, reasonText, type LateReason } from '../domain/lateness';
-import { duration, environmentOption, limited, withSpan, type SpanOptions } from './arguments';
+import { duration, environmentOption, limited, withSpan } from './arguments';
 import { handle, type OpsDeps } from './call';
 import { idOf } from './ids';
-import { printable, snakeCased, table, textOf, type Answer } from './output';
+import { listed, printable, textOf, type Answer } from './output';
 
 /** A partner's busiest day; more is asked for in spans. */
 const MOST_EVENTS = 10_000;
@@ -23,12 +23,7 @@ export function addReportCommand(notifications: Command, deps: OpsDeps): void {
     .option('--late <duration>', 'only those at least so late, such as 1m', duration)
     .option('--csv', 'as comma-separated values, for a spreadsheet');
   withSpan(report, 'created from then on', `at most ${LONGEST_SPAN_DAYS}d`, true);
-  interface Own extends Required<Pick<SpanOptions, 'since'>> {
-    partner: string;
-    late?: number;
-    csv?: true;
-    limit: number;
-  }
+  type Own = { partner: string; since: MomentOrAgo; late?: number; csv?: true; limit: number };
   handle<Own>(limited(report, MOST_EVENTS), deps, async ({ db, options }) => {
     const { partner: partnerId, environment, late = 0, csv, limit } = options;
     const span = await resolveSpan(db, options.since, options.until, LONGEST_SPAN_DAYS);
@@ -36,12 +31,20 @@ export function addReportCommand(notifications: Command, deps: OpsDeps): void {
     // One that was sent again is reported when the whole way took so long.
     const way = (one: ReportedEvent) => latenessMs({ ...one, sentAgainAt: null });
     const events = found.filter((one) => way(one) >= late * 1_000).map(eventView);
+    const { text } = listed(events, (one) => one, {
+      event: 'event_id',
+      type: (one) => one.event_type.replace(/^credit_application\./, ''),
+      created: 'created_at',
+      delivered: (one) => one.delivered_at ?? one.state,
+      late: (one) => `${one.late_seconds} s`,
+      why: 'why',
+    });
     const delivered = found.filter(({ deliveredAt }) => deliveredAt !== null).length;
     const title = `Events of ${partnerId} created from ${span.since} to ${span.until}: ${found.length}, delivered ${delivered}, shown ${events.length}.`;
     const more = found.length === limit ? `\nThere may be more: ${limit} were read (--limit).` : '';
     return {
       json: { partner_id: partnerId, ...span, found: found.length, delivered, events },
-      text: (most) => (csv ? csvOf(events) : `${title}${more}\n${tableOf(events, most)}`),
+      text: (most) => (csv ? csvOf(events) : `${title}${more}\n${text(Math.max(most, WIDE_ENOUGH))}`),
     };
   });
 }
@@ -49,23 +52,17 @@ export function addReportCommand(notifications: Command, deps: OpsDeps): void {
 type EventView = ReturnType<typeof eventView>;
 
 function eventView(one: ReportedEvent) {
-  const {
-    notificationId,
-    eventId,
-    eventType,
-    environment,
-    merchantReference,
-    state,
-    createdAt,
-    sentAgainAt,
-    deliveredAt,
-  } = one;
   const reasons = lateReasons(one);
   return {
-    ...snakeCased({ notificationId, eventId, eventType, environment, merchantReference, state }),
-    created_at: createdAt,
-    sent_again_at: sentAgainAt,
-    delivered_at: deliveredAt,
+    notification_id: one.notificationId,
+    event_id: one.eventId,
+    event_type: one.eventType,
+    environment: one.environment,
+    merchant_reference: one.merchantReference,
+    state: one.state,
+    created_at: one.createdAt,
+    sent_again_at: one.sentAgainAt,
+    delivered_at: one.deliveredAt,
     late_seconds: Math.round(latenessMs(one) / 100) / 10,
     reasons: reasons.map(reasonView),
     why: reasons.map(reasonText).join('; '),
@@ -90,27 +87,10 @@ export async function reasonsOf(
 export function withReasons(answer: Answer, reasons: readonly LateReason[]): Answer {
   const text = reasons.length === 0 ? '' : `Why late: ${reasons.map(reasonText).join('; ')}.\n`;
   return {
-    json: {
-      ...(answer.json as object),
-      why_late: reasons.map(reasonView),
-    },
+    json: { ...(answer.json as object), why_late: reasons.map(reasonView) },
     text: (most) => textOf(answer.text, most).replace('\n\n', () => `\n${text}\n`),
   };
 }
-
-const tableOf = (events: readonly EventView[], most: number) =>
-  table(
-    ['event', 'type', 'created', 'delivered', 'late', 'why'],
-    events.map((one) => [
-      one.event_id,
-      one.event_type.replace(/^credit_application\./, ''),
-      one.created_at,
-      one.delivered_at ?? one.state,
-      `${one.late_seconds} s`,
-      one.why,
-    ]),
-    Math.max(most, WIDE_ENOUGH),
-  );
 
 /** The reasons are what the table is for: they are not left out in a narrow terminal. */
 const WIDE_ENOUGH = 200;
