@@ -98,15 +98,8 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
 }
 
 function view(application: Application) {
-  const {
-    applicationId,
-    quoteId,
-    loanPence,
-    depositPence,
-    stateOccurredAt: _,
-    simulated,
-    ...rest
-  } = application;
+  const { applicationId, quoteId, loanPence, depositPence, simulated, ...others } = application;
+  const { stateOccurredAt: _, ...rest } = others;
   return {
     credit_application_id: applicationId,
     service_quote_id: quoteId,
@@ -118,21 +111,13 @@ function view(application: Application) {
   };
 }
 
-function eventView({
-  eventNumber,
-  applicationId,
-  lender,
-  environment,
-  stateAfter,
-  verdict,
-  ...rest
-}: LenderEvent) {
+function eventView(event: LenderEvent) {
+  const { eventNumber, applicationId, lender, environment, stateAfter, verdict, ...rest } = event;
   return { ...snakeCased(rest), outcome_on_arrival: verdict };
 }
 
-function waitingView({ lenderEventId, status, occurredAt, receivedAt, waitsUntil }: LenderEvent) {
-  return snakeCased({ lenderEventId, status, occurredAt, receivedAt, waitsUntil });
-}
+const waitingView = ({ lenderEventId, status, occurredAt, receivedAt, waitsUntil }: LenderEvent) =>
+  snakeCased({ lenderEventId, status, occurredAt, receivedAt, waitsUntil });
 
 const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;

@@ -55,11 +55,6 @@ export const wholeNumber = (low: number, high: number) => (text: string) => {
   throw new InvalidArgumentError(`It must be a whole number from ${low} to ${high}.`);
 };
 
-export interface SpanOptions {
-  readonly since?: MomentOrAgo;
-  readonly until?: MomentOrAgo;
-}
-
 /** `--since` and `--until`. @param limits how far back it goes, at most and by default, as a person reads it. */
 export const withSpan = (command: Command, what: string, limits: string, required = false) =>
   command
@@ -72,7 +67,7 @@ export const withSpan = (command: Command, what: string, limits: string, require
 
 /** The span that a list was asked for, by the database's clock. Without `--until` it has no end. */
 export async function spanOf(
-  { db, options: { since, until } }: Pick<Call<SpanOptions>, 'db' | 'options'>,
+  { db, options: { since, until } }: Pick<Call, 'db' | 'options'>,
   mostDays: number,
   defaultDays: number,
 ) {

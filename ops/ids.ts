@@ -3,22 +3,15 @@ import { sql } from 'drizzle-orm';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 
-interface IdKind {
-  readonly noun: string;
-  readonly like: string;
-  readonly form: RegExp;
-  /** Where such things are stored, with the id as `$`. */
-  readonly known: string;
-  readonly hint: string;
-}
-
-const kind = (noun: string, like: string, form: RegExp, known: string, hint = ''): IdKind => ({
+/** @param known where such things are stored, with the id as `$` */
+const kind = (noun: string, like: string, form: RegExp, known: string, hint = '') => ({
   noun,
   like,
   form,
   known,
   hint,
 });
+type IdKind = Readonly<ReturnType<typeof kind>>;
 const prefixed = (noun: string, prefix: string, known: string, hint?: string) =>
   kind(noun, `${prefix}_01K…`, new RegExp(`^${prefix}_\\w{1,40}$`), known, hint);
 

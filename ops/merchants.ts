@@ -74,16 +74,12 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
   addImportCommand(merchants, deps, { noun: 'merchants', csv: null, run: importMerchants });
 }
 
-interface SetUp {
-  readonly tradingName?: string;
+type Texts = 'tradingName' | 'summaryStyle' | 'depositFloorPercent' | 'depositFloorAmount' | 'partnerAccess';
+interface SetUp extends Partial<Record<Texts, string>> {
   readonly fcaAuthorised?: 'yes' | 'no';
   readonly showProducts?: 'yes' | 'no';
-  readonly summaryStyle?: string;
-  readonly depositFloorPercent?: string;
-  readonly depositFloorAmount?: string;
   /** False: `--no-deposit-floor`. */
   readonly depositFloor?: boolean;
-  readonly partnerAccess?: string;
   readonly partners?: readonly string[];
 }
 

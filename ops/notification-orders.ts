@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Change } from '../db/audit/change-log';
 import { existingEndpoint } from '../db/endpoints/endpoints';
 import { cancelNotification, notePause, noteResume } from '../db/notifications/attempt';
-import { findNotification, listUnderWay, whatTheyDo } from '../db/notifications/operator';
+import { findNotification, listUnderWay, whatTheyDo, type UnderWay } from '../db/notifications/operator';
 import { countUnderWay } from '../db/notifications/hold';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { resendNotification } from '../db/notifications/resend';
@@ -13,7 +13,7 @@ import { changeAndLog, handle, type Call, type OpsDeps } from './call';
 import { idOf, idsOf, withId } from './ids';
 import { nowTexts } from './notification-view';
 import { existing, listed, type Answer } from './output';
-import type { DeliveryOrder, DeliveryRef } from './temporal';
+import type { DeliveryOrder } from './temporal';
 
 /** Orders that are also given to many: those deliveries to which they make a difference. */
 const ORDERS = {
@@ -43,9 +43,7 @@ const ORDERS = {
 type Verb = keyof typeof ORDERS;
 type OrderCall = Call<{ endpoint?: string }>;
 
-interface Delivery extends DeliveryRef {
-  readonly partnerId: string;
-}
+type Delivery = Omit<UnderWay, 'environment'>;
 
 export function addNotificationOrders(notifications: Command, deps: OpsDeps): void {
   for (const verb of Object.keys(ORDERS) as Verb[]) {
@@ -124,7 +122,7 @@ function cancelInDatabase(call: Call, notificationId: string, deadGeneration: nu
   });
 }
 
-const orderAnswer = (delivery: DeliveryRef, order: DeliveryOrder, said: string): Answer => ({
+const orderAnswer = (delivery: Delivery, order: DeliveryOrder, said: string): Answer => ({
   json: { notification_id: delivery.notificationId, generation: delivery.generation, order },
   text: `Notification ${delivery.notificationId} ${said}`,
 });

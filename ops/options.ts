@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
+import type { NotificationRef } from '../db/notifications/notification';
 import { parsedUrl, type WebhookUrlCheck } from '../domain/webhook';
 import { createResolver } from '../outbound/connect';
 import { checkRegistrationTarget } from '../outbound/sender';
 import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';
 import { deliveryStoryUrl } from '../workflows/names';
-import type { DeliveryRef } from './temporal';
 
 type StackFile = Partial<
   Record<'databaseUrl' | 'temporalAddress' | 'temporalUiUrl' | 'receiverUrl', unknown>
@@ -53,7 +53,7 @@ export function opsOptions(readSettings: () => Config) {
     temporal,
     deployment: () => readSettings().TEMPORAL_DEPLOYMENT_NAME,
     actor: (loginName: string) => opsActor(readSettings(), loginName),
-    storyUrl(delivery: DeliveryRef): string | null {
+    storyUrl(delivery: NotificationRef): string | null {
       const config = readSettings();
       const { temporalUiUrl } = externalTemporal(config) === undefined ? stackFile(config) : {};
       const page = config.TEMPORAL_UI_URL ?? temporalUiUrl;

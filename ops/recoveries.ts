@@ -16,7 +16,7 @@ import {
 } from '../db/notifications/recoverable';
 import { Refused } from '../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
-import { environmentOption, limited, perSecondOption, withSpan, type SpanOptions } from './arguments';
+import { environmentOption, limited, perSecondOption, withSpan } from './arguments';
 import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased, type Answer } from './output';
@@ -25,10 +25,6 @@ const EXAMPLES = `
   ops notifications recover --partner P100001 --since 36h                  counts only
   ops notifications recover --partner P100001 --since 2026-11-03 --until 2026-11-05T12:00Z --yes
   ops notifications recover --resume rcv_01K…                              after an interruption`;
-
-interface RecoverOptions extends SpanOptions {
-  readonly resume?: string;
-}
 
 export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void {
   const recover = notifications
@@ -44,7 +40,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
     .addOption(perSecondOption())
     .addHelpText('after', examplesText(EXAMPLES));
   withSpan(recover, 'created from then on', `at most ${LONGEST_RECOVERY_DAYS}d`);
-  handle<RecoverOptions>(recover, deps, async (call) => {
+  handle<{ resume?: string }>(recover, deps, async (call) => {
     const { resume, yes, perSecond } = call.options;
     if (resume !== undefined)
       return run(call, await resumeRecovery(call.db, resume, { actor: deps.actor, perSecond }));
@@ -78,7 +74,7 @@ export function addRecoveryCommands(notifications: Command, deps: OpsDeps): void
   });
 }
 
-async function run({ db, deps, options }: Call<RecoverOptions>, recovery: Recovery): Promise<Answer> {
+async function run({ db, deps, options }: Call, recovery: Recovery): Promise<Answer> {
   const report = (text: string) => {
     if (!options.json) deps.err(`${text}\n`);
   };
@@ -104,7 +100,7 @@ async function run({ db, deps, options }: Call<RecoverOptions>, recovery: Recove
   };
 }
 
-async function spanOf({ db, options }: Call<RecoverOptions>): Promise<RecoverySpan> {
+async function spanOf({ db, options }: Call): Promise<RecoverySpan> {
   const { partner: partnerId, environment = null, since, until } = options;
   if (partnerId === undefined || since === undefined)
     throw new Refused('invalid', 'Say --partner and --since, or --resume with the id of a recovery.');

@@ -6,6 +6,7 @@ import {
   WorkflowNotFoundError,
   type Connection,
 } from '@temporalio/client';
+import type { NotificationRef } from '../db/notifications/notification';
 import { Refused } from '../db/refused';
 import { RETENTION_LIMIT, retentionScheduleId } from '../runtime/temporal/retention-schedule';
 import { faultText, reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
@@ -16,18 +17,7 @@ import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../workflows/names';
 import { TemporalUnreachable } from './exit-codes';
 
-export interface DeliveryRef {
-  readonly notificationId: string;
-  readonly generation: number;
-}
-
 export type DeliveryOrder = keyof typeof DELIVERY_SIGNALS | 'cancel';
-
-export interface DeploymentState {
-  readonly current: string | null;
-  readonly ramping: { readonly buildId: string; readonly percent: number } | null;
-  readonly builds: readonly { readonly buildId: string; readonly status: string }[];
-}
 
 /** A person waits for an order: Temporal answers in milliseconds, or is away. */
 const ORDER_DEADLINE_MS = 1_500;
@@ -56,12 +46,6 @@ const REFUSED = new Set([3, 5, 9]);
 const STATUS = ['unspecified', 'inactive', 'current', 'ramping', 'draining', 'drained', 'created'] as const;
 
 type Ask = <R>(request: (service: Connection['workflowService']) => Promise<R>) => Promise<R>;
-
-export interface Replayed {
-  /** How many workflows of each kind were replayed. */
-  readonly replayed: Readonly<Record<string, number>>;
-  readonly broken: readonly { readonly workflowId: string; readonly error: string }[];
-}
 
 /** What commands ask of Temporal, over a connection for each call. Every method throws TemporalUnreachable, and Refused with the reason. */
 export function temporalOrders(
@@ -102,7 +86,7 @@ export function temporalOrders(
       }
     });
 
-  async function read(ask: Ask): Promise<DeploymentState> {
+  async function read(ask: Ask) {
     const { workerDeploymentInfo: info } = await ask((service) =>
       service.describeWorkerDeployment(named),
     ).catch((error: unknown) => {
@@ -131,7 +115,10 @@ export function temporalOrders(
 
   return {
     /** Gives an order to the workflow of a delivery. @returns false when it has ended, or never was. */
-    orderDelivery: ({ notificationId, generation }: DeliveryRef, order: DeliveryOrder): Promise<boolean> =>
+    orderDelivery: (
+      { notificationId, generation }: NotificationRef,
+      order: DeliveryOrder,
+    ): Promise<boolean> =>
       withClient(ORDER_DEADLINE_MS, async (workflow) => {
         const handle = workflow.getHandle(deliveryWorkflowId(notificationId, generation));
         try {
@@ -145,8 +132,9 @@ export function temporalOrders(
     /**
      * Replays workflows that are running with other code, without making a step of theirs.
      * @param most of each kind, newest first
+     * @returns how many of each kind were replayed, and which of them the code cannot continue
      */
-    replayRunning: async (code: WorkflowCode, most: number): Promise<Replayed> => {
+    replayRunning: async (code: WorkflowCode, most: number) => {
       // One that is away is reported as quickly as by other orders.
       await withClient(ORDER_DEADLINE_MS, ({ workflowService }) => workflowService.getSystemInfo({}));
       return withClient(REPLAY_DEADLINE_MS, async (workflow) => {

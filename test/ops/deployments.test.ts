@@ -1,5 +1,5 @@
 import { Refused } from '../../db/refused';
-import type { DeploymentState } from '../../ops/temporal';
+import type { TemporalOrders } from '../../ops/temporal';
 import { useOps } from './run';
 
 const ops = useOps();
@@ -9,7 +9,7 @@ beforeEach(() => {
 
 /** A deployment that does what it is told. */
 function deploymentOf(...builds: string[]): void {
-  let state: DeploymentState = {
+  let state: Awaited<ReturnType<TemporalOrders['describeDeployment']>> = {
     current: null,
     ramping: null,
     builds: builds.map((buildId) => ({ buildId, status: 'inactive' })),

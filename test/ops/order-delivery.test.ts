@@ -1,6 +1,7 @@
 import { ulid } from 'ulid';
 import { TemporalUnreachable } from '../../ops/exit-codes';
-import { temporalOrders, type DeliveryOrder, type DeliveryRef } from '../../ops/temporal';
+import type { NotificationRef } from '../../db/notifications/notification';
+import { temporalOrders, type DeliveryOrder } from '../../ops/temporal';
 import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -9,28 +10,26 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 const temporal = testTemporal();
 const target = () => ({ namespace: temporal.namespace, connection: { address: temporal.address } });
 const orders = (at: TemporalTarget) => temporalOrders(at, { taskQueue: 'none', deployment: 'none' });
-const orderDelivery = (at: TemporalTarget, delivery: DeliveryRef, order: DeliveryOrder) =>
+const orderDelivery = (at: TemporalTarget, delivery: NotificationRef, order: DeliveryOrder) =>
   orders(at).orderDelivery(delivery, order);
 const newDelivery = () => ({ notificationId: `ntf_${ulid()}`, generation: 1 });
-
-test('signals the workflow of that generation, and no other', async () => {
-  const delivery = newDelivery();
-  // No worker takes it: what counts is what Temporal has written down.
-  const handle = await temporal.env.client.workflow.start('deliverNotification', {
-    workflowId: deliveryWorkflowId(delivery.notificationId, 1),
+/** Starts a workflow that no worker takes: what counts is what Temporal has written down. */
+const start = ({ notificationId, generation }: NotificationRef) =>
+  temporal.env.client.workflow.start('deliverNotification', {
+    workflowId: deliveryWorkflowId(notificationId, generation),
     taskQueue: randomTaskQueue(),
   });
+
+test('signals the workflow of that generation, and no other', async () => {
+  const [delivery, doomed] = [newDelivery(), newDelivery()];
+  const handle = await start(delivery);
   expect(await orderDelivery(target(), delivery, 'retryNow')).toBe(true);
   const { events } = await handle.fetchHistory();
   const signals = events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName);
   expect(signals?.filter((name) => typeof name === 'string')).toEqual(['retryNow']);
   expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toBe(false);
 
-  const doomed = newDelivery();
-  const other = await temporal.env.client.workflow.start('deliverNotification', {
-    workflowId: deliveryWorkflowId(doomed.notificationId, 1),
-    taskQueue: randomTaskQueue(),
-  });
+  const other = await start(doomed);
   expect(await orderDelivery(target(), doomed, 'cancel')).toBe(true);
   const cancelled = (await other.fetchHistory()).events;
   expect(cancelled?.some((event) => event.workflowExecutionCancelRequestedEventAttributes)).toBe(true);

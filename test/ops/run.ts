@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { connectDatabase } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
+import type { NotificationRef } from '../../db/notifications/notification';
 import { checkWebhookUrl } from '../../domain/webhook';
 import type { OpsDeps } from '../../ops/call';
 import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';
-import type { DeliveryOrder, DeliveryRef, TemporalOrders } from '../../ops/temporal';
+import type { DeliveryOrder, TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
 import { useDatabase, type OpenTestDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
@@ -36,7 +37,7 @@ export interface OpsUnderTest {
   /** The setting WEBHOOK_KEYS; null: there are none. */
   webhookKeys: string | null;
   /** Every order so far, oldest first. */
-  readonly orders: (DeliveryRef & { readonly order: DeliveryOrder })[];
+  readonly orders: (NotificationRef & { readonly order: DeliveryOrder })[];
   /** What Temporal answers to an order: whether it knows the workflow. */
   onOrder: () => Promise<boolean>;
   /** What Temporal answers to other calls; a call without an answer finds it away. */
