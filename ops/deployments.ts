@@ -25,16 +25,9 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async () => {
     const { current, ramping, builds } = await (await deps.temporal()).describeDeployment();
     const share = ramping === null ? '' : `, ${ramping.buildId} gets ${ramping.percent} %`;
-    const all = listed(builds, snakeCased, {
-      build: 'build_id',
-      status: 'status',
-    });
+    const all = listed(builds, snakeCased, { build: 'build_id', status: 'status' });
     return {
-      json: {
-        current,
-        ramping: ramping && snakeCased(ramping),
-        builds: all.json,
-      },
+      json: { current, ramping: ramping && snakeCased(ramping), builds: all.json },
       text: (most) => `Current: ${current ?? 'workers without a build id'}${share}\n${all.text(most)}`,
     };
   });
@@ -48,15 +41,12 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
   handle<{ most: number }>(check, deps, async ({ options: { most } }) => {
     const { replayed, broken } = await (await deps.temporal()).replayRunning(deps.workflows(), most);
     const counts = Object.entries(replayed).map(([kind, count]) => `${count} ${kind}`);
+    const lines = broken.map((one) => `\n${one.workflowId}: ${one.error}`);
+    const failure = `This release cannot continue ${broken.length} of them: do not make it current.`;
     return {
       json: { replayed, broken: broken.map(snakeCased) },
-      text: [
-        `Replayed: ${counts.join(', ')}.`,
-        ...broken.map((one) => `${one.workflowId}: ${one.error}`),
-      ].join('\n'),
-      ...(broken.length > 0 && {
-        failure: `This release cannot continue ${broken.length} of them: do not make it current.`,
-      }),
+      text: `Replayed: ${counts.join(', ')}.${lines.join('')}`,
+      failure: broken.length === 0 ? undefined : failure,
     };
   });
 

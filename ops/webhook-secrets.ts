@@ -12,7 +12,7 @@ import { Refused } from '../db/refused';
 import { environmentOption, overlapOption } from './arguments';
 import { changeAndLog, group, handle, type Call, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
-import { listed, shownOnce } from './output';
+import { listed, shownOnce, snakeCased } from './output';
 
 const SECRET_EXAMPLES = `
   ops webhooks secrets list whe_01K…
@@ -39,24 +39,16 @@ export function addWebhookSecretCommands(webhooks: Command, deps: OpsDeps): void
     const { overlap: overlapSeconds } = call.options;
     const keyRing = deps.keyRing();
     const secret = generateWebhookSecret();
-    const { endpointId, secretId, all } = await changeAndLog(
-      call,
-      'webhooks.secrets.rotate',
-      async (tx, log) => {
-        const { endpointId, partnerId } = await namedEndpoint(tx, call, named);
-        const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal(secret, place);
-        const { secretId } = await rotateSecret(tx, endpointId, { overlapSeconds, seal });
-        const details = { partner_id: partnerId, secret_id: secretId, overlap_seconds: overlapSeconds };
-        await log(endpointId, details);
-        return { endpointId, secretId, all: await listSecrets(tx, endpointId) };
-      },
-    );
-    const live = all.filter((one) => one.live);
-    return shownOnce('secret', secret, `Added secret ${secretId} to ${endpointId}. ${overlapText(live)}`, {
-      endpoint_id: endpointId,
-      secret_id: secretId,
-      live: live.map(secretView),
+    const { all, ...ids } = await changeAndLog(call, 'webhooks.secrets.rotate', async (tx, log) => {
+      const { endpointId, partnerId } = await namedEndpoint(tx, call, named);
+      const seal = (place: { endpointId: string; secretId: string }) => keyRing.seal(secret, place);
+      const { secretId } = await rotateSecret(tx, endpointId, { overlapSeconds, seal });
+      await log(endpointId, snakeCased({ partnerId, secretId, overlapSeconds }));
+      return { endpointId, secretId, all: await listSecrets(tx, endpointId) };
     });
+    const live = all.filter((one) => one.live);
+    const said = `Added secret ${ids.secretId} to ${ids.endpointId}. ${overlapText(live)}`;
+    return shownOnce('secret', secret, said, { ...snakeCased(ids), live: live.map(secretView) });
   });
 
   const list = endpointArgument(secrets.command('list')).description('Secrets by id, never the secrets.');
@@ -101,22 +93,16 @@ export function addWebhookKeyCommands(program: Command, deps: OpsDeps): void {
   handle<Owner & { overlap: number }>(rotate, deps, async (call) => {
     const { partner: partnerId, environment, overlap: overlapSeconds } = call.options;
     const keyRing = deps.keyRing();
-    const { keyPairId, publicKey, live } = await changeAndLog(
-      call,
-      'webhook-keys.rotate',
-      async (tx, log) => {
-        const done = await rotateKeyPair(tx, { partnerId, environment }, { overlapSeconds, keyRing });
-        const details = { partner_id: partnerId, environment, overlap_seconds: overlapSeconds };
-        await log(done.keyPairId, details);
-        return done;
-      },
-    );
+    const { live, ...added } = await changeAndLog(call, 'webhook-keys.rotate', async (tx, log) => {
+      const done = await rotateKeyPair(tx, { partnerId, environment }, { overlapSeconds, keyRing });
+      await log(done.keyPairId, snakeCased({ partnerId, environment, overlapSeconds }));
+      return done;
+    });
+    const { keyPairId, publicKey } = added;
     return {
       json: {
         webhook_key_id: keyPairId,
-        partner_id: partnerId,
-        environment,
-        public_key: publicKey,
+        ...snakeCased({ partnerId, environment, publicKey }),
         live: live.map((one) => ({ webhook_key_id: one.keyPairId, expires_at: one.expiresAt })),
       },
       text:

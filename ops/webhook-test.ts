@@ -1,12 +1,11 @@
-import { testLenders, type TestLender, testEvent } from '../contracts/webhook-event';
-import { TEST_EVENT_TYPE } from '../domain/notification-states';
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { ulid } from 'ulid';
+import { testLenders, type TestLender, testEvent } from '../contracts/webhook-event';
 import type { Db } from '../db/postgres/connect';
 import { readProgress, type NotificationProgress } from '../db/notifications/notification';
 import { insertTestNotification } from '../db/notifications/create';
+import { isOpen, TEST_EVENT_TYPE } from '../domain/notification-states';
+import { newEventId, newNotificationId, newRequestId } from '../runtime/ids';
 import { environmentOption } from './arguments';
 import { changeAndLog, handle, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
@@ -28,7 +27,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   handle<Owner & { lender?: TestLender; wait?: true }>(test, deps, async (call) => {
     const { partner: partnerId, environment, lender = null } = call.options;
     const at = deps.now();
-    const [notificationId, eventId] = [`ntf_${ulid(at.getTime())}`, `evt_${ulid(at.getTime())}`];
+    const [notificationId, eventId] = [newNotificationId(at), newEventId(at)];
     await changeAndLog(call, 'webhooks.test', async (tx, log) => {
       await insertTestNotification(tx, {
         notificationId,
@@ -37,14 +36,13 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
         partnerId,
         environment,
         body: JSON.stringify(testEvent({ eventId, environment, createdAt: at, lender })),
-        requestId: `rq_${randomUUID()}`,
+        requestId: newRequestId(),
       });
       await log(notificationId, { partner_id: partnerId, environment });
     });
     const view = { notification_id: notificationId, event_id: eventId, partner_id: partnerId, environment };
     if (!call.options.wait) {
-      const hint = `See ops notifications show ${notificationId}.`;
-      return { json: view, text: `Stored test notification ${notificationId}. ${hint}` };
+      return { json: view, text: `Stored test notification ${notificationId}. ${hintOf(notificationId)}` };
     }
     const progress = await firstAttempt(call.db, notificationId);
     const { httpStatus = null, durationMs = null } = progress?.attempt ?? {};
@@ -56,12 +54,14 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
   });
 }
 
+const hintOf = (notificationId: string) => `See ops notifications show ${notificationId}.`;
+
 async function firstAttempt(db: Db, notificationId: string): Promise<NotificationProgress | null> {
   const endsAtMs = performance.now() + WAIT_MS;
   for (;;) {
     const progress = await readProgress(db, notificationId);
-    const waiting = progress?.state === 'queued' || progress?.state === 'started';
-    if (!waiting || progress.attempt !== null || performance.now() >= endsAtMs) return progress;
+    const waits = progress !== null && isOpen(progress.state) && progress.attempt === null;
+    if (!waits || performance.now() >= endsAtMs) return progress;
     await sleep(POLL_MS);
   }
 }
@@ -72,6 +72,6 @@ function notDelivered(notificationId: string, progress: NotificationProgress | n
     attempt === null
       ? `no attempt has ended within ${WAIT_MS / 1_000} s: are deliveries to the partner paused, or worker or Temporal away?`
       : `the endpoint ${attempt.httpStatus === null ? 'gave no answer' : `answered ${attempt.httpStatus}`}.`;
-  const see = `See ops notifications show ${notificationId}.`;
-  return new Error(`Test notification ${notificationId} is not delivered (${state}): ${answer} ${see}`);
+  const hint = hintOf(notificationId);
+  return new Error(`Test notification ${notificationId} is not delivered (${state}): ${answer} ${hint}`);
 }
