@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { connectDatabase } from '../../db/postgres/connect';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import type { NotificationRef } from '../../db/notifications/notification';
 import { checkWebhookUrl } from '../../domain/webhook';
@@ -8,7 +7,7 @@ import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';
 import type { DeliveryOrder, TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
-import { useDatabase, type OpenTestDatabase } from '../support/database';
+import { openDatabaseAt, useDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 import { asRole } from '../support/roles';
 
@@ -31,36 +30,6 @@ export const PRODUCT_ROW = {
   minimum_loan_amount: '250.00',
   maximum_loan_amount: '25000.00',
 };
-
-export interface OpsUnderTest {
-  readonly database: OpenTestDatabase;
-  /** The setting WEBHOOK_KEYS; null: there are none. */
-  webhookKeys: string | null;
-  /** Every order so far, oldest first. */
-  readonly orders: (NotificationRef & { readonly order: DeliveryOrder })[];
-  /** What Temporal answers to an order: whether it knows the workflow. */
-  onOrder: () => Promise<boolean>;
-  /** What Temporal answers to other calls; a call without an answer finds it away. */
-  temporal: Partial<TemporalOrders>;
-  /** What a command sees of an interruption. */
-  interruption: AbortController;
-  /** Runs one command in this process; its first argument may be several words. */
-  run(args: readonly string[], stdin?: string | Buffer): Promise<Outcome>;
-  /** What a command prints for people. */
-  text(...args: string[]): Promise<string>;
-  /** Runs one command with --json, which must succeed. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
-  json(...args: string[]): Promise<any>;
-  /** A command that must end with this code and say this. */
-  refuses(code: number, said: string | RegExp, ...args: string[]): Promise<void>;
-  /** Values of one field of a list. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- fields of every form
-  column(field: string, ...args: string[]): Promise<any[]>;
-  /** Actions of the changes of a subject, newest first. */
-  actionsOn(subject: string): Promise<string[]>;
-  /** Imports rows, or a file's text, from standard input. */
-  import(noun: 'products' | 'merchants', rows: unknown, ...options: string[]): Promise<Outcome>;
-}
 
 export const unreachable = async (): Promise<never> => {
   throw new TemporalUnreachable({
@@ -98,13 +67,7 @@ export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
   workflows: () => ({ folder: 'workflows' }),
 };
 
-export const connectAsOps = (url: string) => () =>
-  connectDatabase({
-    url: asRole(url, 'ops'),
-    poolSize: 1,
-    applicationName: 'test',
-    statementTimeoutMs: 10_000,
-  });
+export const connectAsOps = (url: string) => () => openDatabaseAt(asRole(url, 'ops'));
 
 /** Runs one command and keeps what it prints. @param args the first may be several words. */
 export async function runWith(deps: Omit<OpsDeps, 'out' | 'err'>, args: readonly string[]): Promise<Outcome> {
@@ -130,48 +93,59 @@ export async function opsJson(databaseUrl: string, ...args: string[]): Promise<a
 }
 
 /** The command line over a database of its own, for the tests of a file. */
-export function useOps(): OpsUnderTest {
+export function useOps() {
   const database = useDatabase({ poolSize: 3 });
-  const ops: OpsUnderTest = {
-    database,
-    webhookKeys: newKeyRingText(),
-    orders: [],
+  const scene = {
+    /** The setting WEBHOOK_KEYS; null: there are none. */
+    webhookKeys: newKeyRingText() as string | null,
+    /** Every order so far, oldest first. */
+    orders: [] as (NotificationRef & { readonly order: DeliveryOrder })[],
+    /** What Temporal answers to an order: whether it knows the workflow. */
     onOrder: async () => true,
+    /** What Temporal answers to other calls; a call without an answer finds it away. */
+    temporal: {} as Partial<TemporalOrders>,
+    /** What a command sees of an interruption. */
     interruption: new AbortController(),
-    temporal: {},
-    run: (args, stdin = '') =>
-      runWith(
-        {
-          ...OTHER_DEPS,
-          ...(ops.webhookKeys !== null && { keyRing: () => parseKeyRing(ops.webhookKeys ?? '') }),
-          temporal: async () => ({
-            ...AWAY,
-            async orderDelivery(delivery, order) {
-              ops.orders.push({ ...delivery, order });
-              return ops.onOrder();
-            },
-            ...ops.temporal,
-          }),
-          connect: connectAsOps(database.url),
-          stdin: Readable.from([Buffer.from(stdin)]),
-          interruptible: () => ops.interruption.signal,
-          now: () => new Date('2026-11-21T12:00:00Z'),
-        },
-        args,
-      ),
-    text: async (...args) => (await ops.run(args)).out,
-    json: async (...args) => succeeded(args, await ops.run([...args, '--json'])),
-    async refuses(code, said, ...args) {
-      expect(await ops.run(args)).toMatchObject({ code, err: expect.stringMatching(said) });
-    },
-    column: async (field, ...args) =>
-      ((await ops.json(...args)) as Record<string, unknown>[]).map((one) => one[field]),
-    actionsOn: (subject) => ops.column('action', 'changes list --subject', subject),
-    import: (noun, rows, ...options) =>
-      ops.run(
-        [noun, 'import', '-', '--json', ...options],
-        typeof rows === 'string' ? rows : JSON.stringify(rows),
-      ),
   };
-  return ops;
+  const temporal = (): TemporalOrders => ({
+    ...AWAY,
+    async orderDelivery({ notificationId, generation }, order) {
+      scene.orders.push({ notificationId, generation, order });
+      return scene.onOrder();
+    },
+    ...scene.temporal,
+  });
+  /** Runs one command in this process; its first argument may be several words. */
+  const run = (args: readonly string[], stdin: string | Buffer = '') =>
+    runWith(
+      {
+        ...OTHER_DEPS,
+        ...(scene.webhookKeys !== null && { keyRing: () => parseKeyRing(scene.webhookKeys ?? '') }),
+        temporal: async () => temporal(),
+        connect: connectAsOps(database.url),
+        stdin: Readable.from([Buffer.from(stdin)]),
+        interruptible: () => scene.interruption.signal,
+        now: () => new Date('2026-11-21T12:00:00Z'),
+      },
+      args,
+    );
+  /** What a command prints for people. */
+  const text = async (...args: string[]) => (await run(args)).out;
+  /** Runs one command with --json, which must succeed. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
+  const json = async (...args: string[]): Promise<any> => succeeded(args, await run([...args, '--json']));
+  /** A command that must end with this code and say this. */
+  const refuses = async (code: number, said: string | RegExp, ...args: string[]) =>
+    expect(await run(args)).toMatchObject({ code, err: expect.stringMatching(said) });
+  /** Values of one field of a list. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- fields of every form
+  const column = async (field: string, ...args: string[]): Promise<any[]> =>
+    ((await json(...args)) as Record<string, unknown>[]).map((one) => one[field]);
+  /** Actions of the changes of a subject, newest first. */
+  const actionsOn = (subject: string): Promise<string[]> =>
+    column('action', 'changes list --subject', subject);
+  /** Imports rows, or a file's text, from standard input. */
+  const importRows = (noun: 'products' | 'merchants', rows: unknown, ...options: string[]) =>
+    run([noun, 'import', '-', '--json', ...options], typeof rows === 'string' ? rows : JSON.stringify(rows));
+  return Object.assign(scene, { database, run, text, json, refuses, column, actionsOn, import: importRows });
 }

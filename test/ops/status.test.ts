@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { connectDatabase } from '../../db/postgres/connect';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
+import { openDatabaseAt } from '../support/database';
 import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
 import { startTestService } from '../support/service';
 import { testTemporal } from '../support/temporal';
@@ -130,11 +130,9 @@ test('Postgres is away, or accepts and says nothing: it says so within seconds, 
   await once(silent.listen(0, '127.0.0.1'), 'listening');
   const { port } = silent.address() as AddressInfo;
   for (const url of [`postgres://ops@127.0.0.1:${port}/quotes`, 'postgres://ops@127.0.0.1:1/quotes']) {
-    const connect = () =>
-      connectDatabase({ url, poolSize: 1, applicationName: 'test', statementTimeoutMs: 10_000 });
-    const { code, out } = await runWith({ ...OTHER_DEPS, connect }, ['status', '--json']);
-    expect(code).toBe(1);
-    expect(JSON.parse(out)).toMatchObject({
+    const outcome = await runWith({ ...OTHER_DEPS, connect: () => openDatabaseAt(url) }, ['status --json']);
+    expect(outcome.code).toBe(1);
+    expect(outcome.json()).toMatchObject({
       well: false,
       postgres: { unreachable: expect.any(String) },
       temporal: { unreachable: expect.stringContaining('192.0.2.9') },
