@@ -1,6 +1,7 @@
 import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/store';
-import { addEndpoint, storeStatus } from '../support/notifications';
+import { openApplication } from '../support/applications';
+import { addEndpoint } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../support/values';
 import { PRODUCT_ROW, useOps } from './run';
@@ -9,26 +10,16 @@ const ops = useOps();
 beforeAll(async () => {
   for (const id of ['P100001', 'P100002']) await ops.json('partners create --name', id, '--id', id);
 });
-/** An application with this reference of the partner's, and the notification of it. */
+/** An application with this reference of the partner's, its quote, and the notification of it. */
 async function application(merchantReference: string, partnerId = 'P100001') {
-  const applicationId = `app_${ulid()}`;
-  await ops.database.sql`insert into credit_applications ${ops.database.sql({
-    application_id: applicationId,
-    lender: 'lender_a',
-    lender_reference: ulid().slice(-8),
-    quote_id: `qte_${ulid()}`,
-    partner_id: partnerId,
-    environment: 'sandbox',
-    merchant_id: 'M300001',
-    merchant_reference: merchantReference,
-    loan_pence: 100,
-    deposit_pence: 0,
-  })}`;
-  return { applicationId, ...(await storeStatus(ops.database, { partnerId, applicationId })) };
+  const { applicationId, quoteId } = await openApplication(ops.database, { partnerId, merchantReference });
+  const [row] = await ops.database.sql<{ notificationId: string }[]>`
+    select notification_id as "notificationId" from notifications where application_id = ${applicationId}`;
+  return { applicationId, quoteId, notificationId: row?.notificationId ?? '' };
 }
 
 /** Quotes of the last minutes, the newest first. */
-async function quotes(...references: (string | null)[]) {
+async function quotes(...references: string[]) {
   const ids = references.map((_, at) => `qte_${ulid(Date.now() - (at + 1) * 60_000)}`);
   const rows = references.map((merchantReference, at) =>
     quoteRow(at, { quoteId: ids[at] ?? '', partnerId: 'P100001', merchantReference }),
@@ -38,12 +29,11 @@ async function quotes(...references: (string | null)[]) {
 }
 
 test('one reference of a partner finds its quote, application and notifications', async () => {
-  const [quoteId] = await quotes('ORDER-1042', 'ORDER-1043', null);
   const one = await application('ORDER-1042');
   await application('ORDER-1043');
   const find = (noun: string, name: string) =>
     ops.column(name, noun, 'list', '--merchant-reference', 'ORDER-1042');
-  expect(await find('quotes', 'service_quote_id')).toEqual([quoteId]);
+  expect(await find('quotes', 'service_quote_id')).toEqual([one.quoteId]);
   expect(await find('applications', 'credit_application_id')).toEqual([one.applicationId]);
   expect(await find('notifications', 'notification_id')).toEqual([one.notificationId]);
   const of = ops.column('notification_id', 'notifications list --application', one.applicationId);
@@ -118,12 +108,14 @@ test('products show says what each version changed', async () => {
   );
 });
 
-test('usage of all partners, with quotes, and what they resend and recover themselves', async () => {
+test('usage of a month: of all partners, and of one by event type with the limit of tests', async () => {
   const { sql } = ops.database;
   await sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed) values
     ('P100001', 'live', '2026-03-01', 'credit_application.accepted', 5, 1),
     ('P100001', 'live', '2026-03-01', 'credit_application.declined', 2, 0),
-    ('P100002', 'sandbox', '2026-03-01', 'credit_application.test', 3, 0)`;
+    ('P100002', 'sandbox', '2026-03-01', 'credit_application.test', 90, 4),
+    ('P100002', 'sandbox', '2026-04-01', 'credit_application.test', 7, 0)`;
+  await sql`update monthly_counts set reserved = 3 where month = '2026-03-01' and partner_id = 'P100002'`;
   const [before, first, last, after] = [
     '2026-02-28T23:59:59Z',
     '2026-03-01T00:00:00Z',
@@ -161,16 +153,31 @@ test('usage of all partners, with quotes, and what they resend and recover thems
     partners: [
       { partner_id: 'P100001', environment: 'live', quotes: 2, delivered: 7, failed: 1, ...none },
       { partner_id: 'P100002', environment: 'live', quotes: 0, delivered: 0, failed: 0, ...own },
-      { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 3, failed: 0, ...none },
+      { partner_id: 'P100002', environment: 'sandbox', quotes: 0, delivered: 90, failed: 4, ...none },
     ],
   });
-  const quoted = { quotes: { live: 2, sandbox: 0 }, sent_again: {} };
-  expect(await ops.json('usage --month 2026-03 --partner P100001')).toMatchObject(quoted);
+  const test = { event_type: 'credit_application.test', limit: 100 };
+  expect(await ops.json('usage --month 2026-03 --partner P100001')).toMatchObject({
+    quotes: { live: 2, sandbox: 0 },
+    sent_again: {},
+    counts: [
+      { event_type: 'credit_application.accepted', delivered: 5, failed: 1, limit: null, left: null },
+      { event_type: 'credit_application.declined', delivered: 2 },
+      { environment: 'live', ...test, delivered: 0, left: 100 },
+      { environment: 'sandbox', ...test, delivered: 0, left: 100 },
+    ],
+  });
   const one = ['usage --month 2026-03 --partner P100002'];
-  expect(await ops.json(...one)).toMatchObject({ sent_again: { live: own } });
-  const said = 'Sent again by itself, live: 2 resends, 2 recoveries of 42 notifications.';
-  expect(await ops.text(...one)).toContain(said);
-  expect(await ops.json(...one, '--environment', 'sandbox')).toMatchObject({ sent_again: {} });
+  expect(await ops.json(...one, '--environment', 'sandbox')).toEqual({
+    partner_id: 'P100002',
+    month: '2026-03',
+    quotes: { sandbox: 0 },
+    sent_again: {},
+    counts: [{ environment: 'sandbox', ...test, delivered: 90, failed: 4, reserved: 3, left: 7 }],
+  });
+  const text = await ops.text(...one);
+  expect(text).toContain('2026-03 (UTC)');
+  expect(text).toContain('Sent again by itself, live: 2 resends, 2 recoveries of 42 notifications.');
 });
 
 test('tables fit into 120 characters, name what they leave out, and are whole with --wide', async () => {

@@ -72,12 +72,6 @@ describe('importing products again', () => {
     });
   });
 
-  test('accepts what show prints', async () => {
-    const shown = await ops.json('products show M300001', 'Classic 12');
-    const { product_id: _, version: __, lender_name: ____, versions: ___, ...row } = shown;
-    expect((await ops.import('products', [row])).json()).toMatchObject({ unchanged: 1 });
-  });
-
   test('repairs a product whose current version is lost', async () => {
     await ops.database.sql`update products set current_version = 77 where credit_product = 'Classic 12'`;
     const repaired = await ops.import('products', [{ ...GOOD, apr: '12.9' }]);

@@ -1,7 +1,7 @@
-import { ulid } from 'ulid';
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
 import { keepAnswer, recordAttempt } from '../../db/notifications/attempt';
 import { newPartner, openedAttempt, putInState, storeTest } from '../support/notifications';
+import { storeRow } from '../support/partner-events';
 import { FAILED } from '../support/values';
 import { unreachable, useOps } from './run';
 
@@ -34,17 +34,15 @@ const stateOf = async (notificationId: string) =>
 test('lists by partner, environment, state and age, newest first', async () => {
   for (const [at, state] of ([...NOTIFICATION_STATES, 'failed'] as const).entries()) {
     const daysAgo = at + 1;
-    const id = `ntf_${ulid(Date.now() - daysAgo * 86_400_000)}`;
-    await ops.database.sql`insert into notifications ${ops.database.sql({
-      notification_id: id,
-      event_id: `evt_${daysAgo}`,
-      event_type: 'credit_application.accepted',
-      partner_id: partnerId,
+    const id = await storeRow(ops.database, {
+      partnerId,
       environment: daysAgo % 2 === 0 ? 'live' : 'sandbox',
-      body: '{}',
-      ...(daysAgo === 8 && { delivered_at: new Date().toISOString() }),
-    })}`;
-    await putInState(ops.database, id, state);
+      eventId: `evt_${daysAgo}`,
+      at: new Date(Date.now() - daysAgo * 86_400_000),
+      state,
+    });
+    if (daysAgo === 8)
+      await ops.database.sql`update notifications set delivered_at = now() where notification_id = ${id}`;
   }
   const list = async (...more: string[]) =>
     (await ops.column('event_id', 'notifications list --partner', partnerId, ...more)).map((id) =>
@@ -53,6 +51,8 @@ test('lists by partner, environment, state and age, newest first', async () => {
   expect(await list()).toEqual([1, 2, 3, 4, 5, 6]);
   expect(await list('--since', '9d')).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(await list('--since', '9d', '--limit', '2')).toEqual([1, 2]);
+  const [, second] = await ops.column('notification_id', 'notifications list --partner', partnerId);
+  expect(await list('--since', '9d', '--limit', '2', '--after', second)).toEqual([3, 4]);
   expect(await list('--environment', 'live')).toEqual([2, 4, 6]);
   expect(await list('--since', '9d', '--state', 'failed,held')).toEqual([3, 5, 8]);
   expect(await list('--since', '9d', '--state', 'failed', '--state', 'held', '--until', '4d')).toEqual([
@@ -263,28 +263,4 @@ test('resends with the same event id, says when the limit forbids it, and writes
   });
   expect(await ops.actionsOn(id)).toEqual(['notifications.resend']);
   await ops.refuses(1, 'under way', 'notifications resend', id);
-});
-
-test('usage: counts of a month by environment and event type, with the limit of tests', async () => {
-  await ops.database
-    .sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed, reserved)
-    values (${partnerId}, 'sandbox', '2026-03-01', 'credit_application.test', 90, 4, 3),
-      (${partnerId}, 'live', '2026-03-01', 'credit_application.accepted', 1200, 2, 0),
-      (${partnerId}, 'live', '2026-04-01', 'credit_application.accepted', 7, 0, 0)`;
-  const month = ['usage', '--partner', partnerId, '--month', '2026-03'];
-  const test = { event_type: 'credit_application.test', limit: 100 };
-  const accepted = { event_type: 'credit_application.accepted', limit: null };
-  expect(await ops.json(...month)).toEqual({
-    partner_id: partnerId,
-    month: '2026-03',
-    quotes: { live: 0, sandbox: 0 },
-    sent_again: {},
-    counts: [
-      { environment: 'live', ...accepted, delivered: 1200, failed: 2, reserved: 0, left: null },
-      { environment: 'live', ...test, delivered: 0, failed: 0, reserved: 0, left: 100 },
-      { environment: 'sandbox', ...test, delivered: 90, failed: 4, reserved: 3, left: 7 },
-    ],
-  });
-  expect((await ops.json(...month, '--environment', 'sandbox')).counts).toHaveLength(1);
-  expect(await ops.text(...month)).toContain('2026-03 (UTC)');
 });

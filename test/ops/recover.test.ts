@@ -129,19 +129,3 @@ test('refuses a span that is empty, too long or not said', async () => {
   ] as const)
     expect((await ops.run(recover(...span))).err).toContain(said);
 });
-
-test('lists what is undelivered with age and last outcome, page by page', async () => {
-  const ids: string[] = [];
-  for (let hoursAgo = 5; hoursAgo >= 1; hoursAgo -= 1) ids.unshift(await store({ state: 'held', hoursAgo }));
-  await ops.database.sql`
-    insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, outcome, failure, http_status,
-      finished_at) values (${ids[0] ?? ''}, 1, 1, 'whe_x', 'failed', 'http_status', 503, service_now())`;
-  const page = (field: string, ...more: string[]) =>
-    ops.column(field, 'notifications list --undelivered --limit 3 --partner', partnerId, ...more);
-  expect(await page('notification_id')).toEqual(ids.slice(0, 3));
-  expect((await page('last_outcome'))[0]).toBe('http_status 503');
-  expect(await page('notification_id', '--after', ids[2] ?? '')).toEqual(ids.slice(3));
-  expect(await ops.text('notifications list --partner', partnerId, '--limit', '3')).toContain(
-    `There may be more: ops notifications list --partner ${partnerId} --limit 3 --after ${ids[2]}`,
-  );
-});
