@@ -12,35 +12,31 @@ import { environmentOption, perSecondOption } from './arguments';
 import { changeAndLog, handle, type Call, type OpsDeps } from './call';
 import { idOf, idsOf, withId } from './ids';
 import { nowTexts } from './notification-view';
-import { existing, listed, type Answer } from './output';
+import { existing, listed, snakeCased, type Answer } from './output';
 import type { DeliveryOrder } from './temporal';
 
-/** Orders that are also given to many: those deliveries to which they make a difference. */
+/** Orders that are also given to many: deliveries of the kind to which they make a difference. */
 const ORDERS = {
   'retry-now': {
-    order: 'retryNow',
     kind: 'retrying',
-    which: 'wait for their next attempt',
     description: 'Wait no longer for the next attempt; also of one that is paused.',
     said: 'makes its next attempt now; one that is under way is finished first',
   },
   pause: {
-    order: 'pause',
     kind: 'retrying',
-    which: 'wait for their next attempt',
     description: 'Make no attempt until it is resumed.',
     said: 'makes no attempt until it is resumed; one that is under way is finished first',
   },
   resume: {
-    order: 'resume',
     kind: 'paused',
-    which: 'are paused',
     description: 'Continue a paused one with the rest of its retry ladder.',
     said: 'continues where it was paused',
   },
 } as const;
+const KINDS = { retrying: 'wait for their next attempt', paused: 'are paused' } as const;
 
 type Verb = keyof typeof ORDERS;
+const orderOf = (verb: Verb | 'cancel'): DeliveryOrder => (verb === 'retry-now' ? 'retryNow' : verb);
 type OrderCall = Call<{ endpoint?: string }>;
 
 type Delivery = Omit<UnderWay, 'environment'>;
@@ -66,10 +62,10 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
       if ([partner, endpoint, environment, dryRun].some((option) => option !== undefined))
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
       const [id = '', ...more] = ids;
-      const { order, said } = ORDERS[verb];
       if (more.length === 0) {
-        const delivery = await orderOne(call, verb, id, ownRow);
-        return orderAnswer(delivery, order, `${said}.${await leftRunning(call, verb, [delivery.partnerId])}`);
+        const delivery = await orderOne(call, verb, id);
+        const left = await leftRunning(call, verb, [delivery.partnerId]);
+        return orderAnswer(delivery, verb, `${ORDERS[verb].said}.${left}`);
       }
       return orderEach(call, verb, [...new Set(ids)]);
     });
@@ -87,7 +83,7 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     if (found.kind === 'cancelled') return cancelled;
     const { generation, partnerId } = found;
     const delivery = { notificationId, generation, partnerId };
-    if (await giveOrder(call, delivery, 'cancel', 'cancel', ownRow(delivery))) {
+    if (await giveOrder(call, delivery, 'cancel')) {
       const said = 'makes no further attempt; one that is under way is finished first.';
       return orderAnswer(delivery, 'cancel', said);
     }
@@ -122,20 +118,15 @@ function cancelInDatabase(call: Call, notificationId: string, deadGeneration: nu
   });
 }
 
-const orderAnswer = (delivery: Delivery, order: DeliveryOrder, said: string): Answer => ({
-  json: { notification_id: delivery.notificationId, generation: delivery.generation, order },
-  text: `Notification ${delivery.notificationId} ${said}`,
+const orderAnswer = ({ notificationId, generation }: Delivery, verb: Verb | 'cancel', said: string) => ({
+  json: { ...snakeCased({ notificationId, generation }), order: orderOf(verb) },
+  text: `Notification ${notificationId} ${said}`,
 });
 
 /** @throws Refused for one that takes no order now, saying why. */
-async function orderOne(
-  call: Call,
-  verb: Verb,
-  wanted: string | Delivery,
-  rowOf: (delivery: Delivery) => Logged | null,
-): Promise<Delivery> {
+async function orderOne(call: Call, verb: Verb, wanted: string | Delivery, row?: Logged | null) {
   const delivery = typeof wanted === 'string' ? await deliveryUnderWay(call, wanted) : wanted;
-  if (await giveOrder(call, delivery, verb, ORDERS[verb].order, rowOf(delivery))) return delivery;
+  if (await giveOrder(call, delivery, verb, row)) return delivery;
   const why = 'it has just ended, or is started anew within a minute or so';
   throw new Refused(
     'conflict',
@@ -157,7 +148,7 @@ async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   const left = await leftRunning(call, verb, [owner.partnerId]);
   return {
     json: { dry_run: true, order: verb, found: found.length },
-    text: `${found.length} deliveries ${whose} ${ORDERS[verb].which}; ${rest}.${left}`,
+    text: `${found.length} deliveries ${whose} ${KINDS[ORDERS[verb].kind]}; ${rest}.${left}`,
   };
 }
 
@@ -194,29 +185,24 @@ const PROGRESS_EVERY_MS = 2_000;
  * Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named.
  * @param once the one row in the change log, written with the first that takes the order; without it each has its own.
  */
-async function orderEach(
-  call: Call,
-  verb: Verb,
-  wanted: readonly (string | Delivery)[],
-  once?: Logged,
-): Promise<Answer> {
+async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Delivery)[], once?: Logged) {
   const { deps } = call;
-  const rowOf = once === undefined ? ownRow : () => (given === 0 ? once : null);
   const interrupted = deps.interruptible();
   const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
   const startedAt = performance.now();
-  let [given, printedAt] = [0, startedAt];
+  let printedAt = startedAt;
   const left: { message: string }[] = [];
+  /** Of those that took the order. */
   const partnerIds: string[] = [];
   const progress = () =>
-    `${given} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
+    `${partnerIds.length} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
   for (const [at, one] of wanted.entries()) {
     await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
     if (interrupted.aborted)
       throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
     try {
-      partnerIds.push((await orderOne(call, verb, one, rowOf)).partnerId);
-      given += 1;
+      const row = once && (partnerIds.length === 0 ? once : null);
+      partnerIds.push((await orderOne(call, verb, one, row)).partnerId);
     } catch (error) {
       if (!(error instanceof Refused)) {
         deps.err(`${progress()} before this:\n`);
@@ -228,44 +214,36 @@ async function orderEach(
     printedAt = performance.now();
     deps.err(`${progress()}\n`);
   }
+  const given = partnerIds.length;
   if (given === 0 && left.length > 0)
     throw new Refused('conflict', left.map(({ message }) => message).join('\n'));
   const rest = listed(left, (one) => one, { 'passed over': 'message' });
   const running = await leftRunning(call, verb, partnerIds);
   return {
     json: { order: verb, found: wanted.length, given, passed_over: rest.json },
-    text: (most) => `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.${running}`,
+    text: (most: number) =>
+      `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.${running}`,
   };
 }
 
 /** A row of the change log, without who and when. */
 type Logged = Pick<Change, 'subject' | 'details'>;
 
-const ownRow = ({ notificationId, generation, partnerId }: Delivery): Logged => ({
-  subject: notificationId,
-  details: { partner_id: partnerId, generation },
-});
-
 /**
  * Orders a delivery's workflow, and logs it once Temporal took it.
- * @param row null: another row tells of it
+ * @param row null: another row tells of it; absent: a row of its own does
  * @returns false when there is no such workflow
  * @throws TemporalUnreachable
  */
-async function giveOrder(
-  call: Call,
-  { notificationId, generation }: Delivery,
-  verb: string,
-  order: DeliveryOrder,
-  row: Logged | null,
-): Promise<boolean> {
-  const delivery = { notificationId, generation };
+async function giveOrder(call: Call, delivery: Delivery, verb: Verb | 'cancel', row?: Logged | null) {
+  const { notificationId: subject, generation, partnerId } = delivery;
+  const logged = row === undefined ? { subject, details: snakeCased({ partnerId, generation }) } : row;
   const temporal = await call.deps.temporal();
   return changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
-    if (!(await temporal.orderDelivery(delivery, order))) return false;
-    if (row !== null) await log(row.subject, row.details);
-    if (order === 'pause') await notePause(tx, delivery, call.deps.actor);
-    if (order === 'resume') await noteResume(tx, delivery);
+    if (!(await temporal.orderDelivery(delivery, orderOf(verb)))) return false;
+    if (logged !== null) await log(logged.subject, logged.details);
+    if (verb === 'pause') await notePause(tx, delivery, call.deps.actor);
+    if (verb === 'resume') await noteResume(tx, delivery);
     return true;
   });
 }
