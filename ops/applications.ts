@@ -86,7 +86,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
       'merchant reference': 'merchant_reference',
       quote: 'service_quote_id',
     });
-    return paged(call, answer, found, ({ applicationId }) => applicationId);
+    return paged(call, answer, found.at(-1)?.applicationId);
   });
 
   const show = withId(applications.command('show'), 'application', '<application-id>').description(

@@ -111,17 +111,17 @@ export const inPages = (list: Command, what: IdName, { byDefault = DEFAULT_LIMIT
     byDefault,
   );
 
-/** Adds to a page that is full the command that shows the next one. */
-export function paged<One>(
-  { args, options }: Call<Page<string | number>>,
-  { json, text }: Answer,
-  found: readonly One[],
-  idOf: (one: One) => string | number,
-): Answer {
-  const last = found.length === options.limit ? found.at(-1) : undefined;
-  if (last === undefined) return { json, text };
+interface ListAnswer extends Answer {
+  readonly json: readonly unknown[];
+}
+
+/** Adds to a page that is full the command that shows the next one. @param last id of the page */
+export function paged(call: Call<Page<string | number>>, answer: ListAnswer, last?: string | number): Answer {
+  const { json, text } = answer;
+  if (last === undefined || json.length < call.options.limit) return answer;
+  const { args } = call;
   const again = args.filter((arg, at) => !/^--after(=|$)/.test(arg) && args[at - 1] !== '--after');
-  const next = ['ops', ...again, '--after', String(idOf(last))].map(quoted).join(' ');
+  const next = ['ops', ...again, '--after', String(last)].map(quoted).join(' ');
   return { json, text: (most) => `${textOf(text, most)}\nThere may be more: ${next}` };
 }
 

@@ -3,7 +3,7 @@ import type { ProductDefinition } from '../db/catalogue/product-row';
 import type { StoredProduct } from '../db/catalogue/products';
 import { formatPence } from '../domain/money';
 import type { DepositRule } from '../domain/product';
-import { listed, snakeCased, type Answer } from './output';
+import { listed, snakeCased } from './output';
 
 /** A percentage without needless zeros: units per percent are 100 for basis points, 10,000 for millionths. */
 const percent = (value: number, unitsPerPercent: number) => String(value / unitsPerPercent);
@@ -66,7 +66,7 @@ export const productView = ({ definition, ...product }: StoredProduct) => ({
 });
 
 /** Products, and whether each is offered on the given UK day. One whose version is lost has no terms to show. */
-export function productTable(products: readonly StoredProduct[], today: string): Answer {
+export function productTable(products: readonly StoredProduct[], today: string) {
   type Terms = ReturnType<typeof definitionView>;
   const shown = (show: (terms: Terms) => string | number) => (product: StoredProduct) =>
     product.definition && show(definitionView(product.definition));

@@ -47,7 +47,7 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
       subject: 'subject',
       details: ({ details }) => JSON.stringify(details),
     });
-    return paged(call, answer, found, ({ changeId }) => changeId);
+    return paged(call, answer, found.at(-1)?.changeId);
   });
 
   const show = withId(changes.command('show'), 'change', '<change>').description(

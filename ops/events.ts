@@ -45,6 +45,6 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
       event: 'kind',
       id: 'event_id',
     });
-    return paged(call, answer, found, ({ eventId }) => eventId);
+    return paged(call, answer, found.at(-1)?.eventId);
   });
 }

@@ -87,7 +87,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
       state: keyStatus,
       ...COLUMNS,
     });
-    return paged(call, answer, found, ({ keyId }) => keyId);
+    return paged(call, answer, found.at(-1)?.keyId);
   });
 
   addLifecycle(keys, deps, {

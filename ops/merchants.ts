@@ -37,7 +37,7 @@ export function addMerchantCommands(program: Command, deps: OpsDeps): void {
       partners: 'partner_access',
       'active products': 'active_products',
     });
-    return paged(call, answer, found, ({ merchantId }) => merchantId);
+    return paged(call, answer, found.at(-1)?.merchantId);
   });
 
   const show = withId(merchants.command('show'), 'merchant', '<merchant>').description(

@@ -128,10 +128,7 @@ export function describeAttempt({ outcome, failure, httpStatus, durationMs }: At
   return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
 }
 
-function attemptView(one: DeliveryAttempt) {
-  const { notification_id: _, ...rest } = snakeCased(one);
-  return rest;
-}
+const attemptView = ({ notificationId: _, ...rest }: DeliveryAttempt) => snakeCased(rest);
 
 export function notificationAnswer(
   one: StoredNotification,

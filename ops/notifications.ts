@@ -105,11 +105,10 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       created: 'created_at',
       ended: 'ended_at',
     });
-    const { json } = answer;
-    const example = json.find(({ story }) => story !== null)?.story;
+    const example = answer.json.find(({ story }) => story !== null)?.story;
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    const whole = { json, text: (most: number) => answer.text(most) + stories };
-    return paged(call, whole, found, ({ notificationId }) => notificationId);
+    const whole = { json: answer.json, text: (most: number) => answer.text(most) + stories };
+    return paged(call, whole, found.at(-1)?.notificationId);
   });
 
   const show = withId(notifications.command('show'), 'notification', '<notification-id>').description(

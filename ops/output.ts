@@ -83,13 +83,11 @@ export const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) =>
 
 type Shown<View> = { [Name in keyof View]: View[Name] extends Cell ? Name : never }[keyof View];
 
-export type Columns<One, View> = Readonly<Record<string, Shown<View> | ((one: One) => Cell)>>;
-
 /** Things as a table; what a noun consists of is said once, by its JSON view. */
 export function listed<One, View>(
   found: readonly One[],
   view: (one: One) => View,
-  columns: Columns<One, View>,
+  columns: Readonly<Record<string, Shown<View> | ((one: One) => Cell)>>,
 ): { readonly json: readonly View[]; readonly text: (most: number) => string } {
   const json = found.map(view);
   const rows = found.map((one, at) =>

@@ -35,7 +35,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
   handle<Page>(inPages(list, 'product', { byDefault: 200 }), deps, async (call) => {
     const { merchant: merchantId, after, limit } = call.options;
     const found = await listProducts(call.db, { merchantId, after, limit });
-    return paged(call, productTable(found, ukDay(deps.now())), found, ({ productId }) => productId);
+    return paged(call, productTable(found, ukDay(deps.now())), found.at(-1)?.productId);
   });
 
   const ofMerchant = (verb: string) =>

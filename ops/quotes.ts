@@ -96,7 +96,7 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       deposit: 'customer_deposit',
       'merchant reference': 'merchant_reference',
     });
-    return paged(call, answer, found, ({ quoteId }) => quoteId);
+    return paged(call, answer, found.at(-1)?.quoteId);
   });
 }
 

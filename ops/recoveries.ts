@@ -116,12 +116,8 @@ const PLANS: Readonly<Record<UndeliveredCount['plan'], string>> = {
   body_removed: 'left: its body was removed',
 };
 
-function countAnswer(
-  span: RecoverySpan,
-  counts: readonly UndeliveredCount[],
-  found: number,
-  perSecond: number,
-): Answer {
+/** @param rate per second */
+function countAnswer(span: RecoverySpan, counts: readonly UndeliveredCount[], found: number, rate: number) {
   const lines = listed(counts, snakeCased, {
     environment: 'environment',
     event: 'event_type',
@@ -129,14 +125,14 @@ function countAnswer(
     count: 'count',
     recovery: ({ plan }) => PLANS[plan],
   });
-  const minutes = Math.ceil(found / perSecond / 60);
+  const minutes = Math.ceil(found / rate / 60);
   const result =
     found === 0
       ? 'Nothing to send.'
-      : `${found} would be sent, in about ${minutes} min at ${perSecond} per second. Nothing was sent: add --yes.`;
+      : `${found} would be sent, in about ${minutes} min at ${rate} per second. Nothing was sent: add --yes.`;
   return {
     json: { dry_run: true, ...snakeCased(span), would_send: found, counts: lines.json },
-    text: (most) =>
+    text: (most: number) =>
       `Never delivered to ${span.partnerId}, created from ${span.since} to ${span.until}:\n${lines.text(most)}\n${result}`,
   };
 }

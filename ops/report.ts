@@ -72,10 +72,8 @@ function eventView(one: ReportedEvent) {
 const reasonView = ({ from, to, why, what }: LateReason) => ({ why, what, from, to });
 
 /** Why one is or was late; nothing for a test. */
-export async function reasonsOf(
-  reader: Reader,
-  { notificationId, createdAt }: { readonly notificationId: string; readonly createdAt: Date },
-): Promise<readonly LateReason[]> {
+export async function reasonsOf(reader: Reader, of: Pick<ReportedEvent, 'notificationId' | 'createdAt'>) {
+  const { notificationId, createdAt } = of;
   // Around its creation: the id has milliseconds.
   const near = (ms: number) => new Date(createdAt.getTime() + ms).toISOString();
   const span = { since: near(-1_000), until: near(1_000) };

@@ -26,14 +26,13 @@ const RETENTION_DEADLINE_MS = 5_000;
 const DEPLOYMENT_DEADLINE_MS = 15_000;
 /** Some hundreds of histories are read and replayed in seconds. */
 const REPLAY_DEADLINE_MS = 300_000;
+const deliveriesIn = (status: string) =>
+  `WorkflowType = 'deliverNotification' AND ${SEARCH_ATTRIBUTE.status} = '${status}'`;
 /** What is running at a release, by the step that it is in. */
 const RUNNING = {
-  ...Object.fromEntries(
-    ['sending', 'retrying', 'paused'].map((status) => [
-      status,
-      `WorkflowType = 'deliverNotification' AND ${SEARCH_ATTRIBUTE.status} = '${status}'`,
-    ]),
-  ),
+  sending: deliveriesIn('sending'),
+  retrying: deliveriesIn('retrying'),
+  paused: deliveriesIn('paused'),
   retention: "WorkflowType = 'applyRetention'",
 };
 

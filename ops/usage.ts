@@ -95,12 +95,11 @@ function ofOne(
   };
 }
 
-function countView(one: MonthlyCount) {
-  const { partner_id: _, ...rest } = snakeCased(one);
+function countView({ partnerId: _, ...one }: MonthlyCount) {
   const limit = one.eventType === TEST_EVENT_TYPE ? TEST_LIMIT_PER_MONTH : null;
   // A delivery under way has reserved its part of the limit.
   const left = limit === null ? null : Math.max(limit - one.delivered - one.reserved, 0);
-  return { ...rest, limit, left };
+  return { ...snakeCased(one), limit, left };
 }
 
 const againView = ({ resends, recoveries, recovered }: Omit<SelfService, keyof Tenant>) => ({

@@ -74,25 +74,22 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       const { count, since } = one.queue[what];
       return since === null ? count : `${count}, ${age(since, deps.now())}`;
     };
-    return listed(
-      queued.filter(({ queue }) => !paused || queue.paused.count > 0),
-      queuedView,
-      {
-        // First, so that no other column makes it be left out.
-        endpoint: 'endpoint_id',
-        partner: 'partner_id',
-        env: 'environment',
-        state: endpointStatus,
-        failing: ({ failingSince, failuresSinceSuccess }) =>
-          failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, deps.now())}`,
-        pending: waiting('pending'),
-        retrying: waiting('retrying'),
-        paused: waiting('paused'),
-        held: waiting('held'),
-        'last success': 'last_success_at',
-        URL: 'url',
-      },
-    );
+    const shown = queued.filter(({ queue }) => !paused || queue.paused.count > 0);
+    return listed(shown, queuedView, {
+      // First, so that no other column makes it be left out.
+      endpoint: 'endpoint_id',
+      partner: 'partner_id',
+      env: 'environment',
+      state: endpointStatus,
+      failing: ({ failingSince, failuresSinceSuccess }) =>
+        failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, deps.now())}`,
+      pending: waiting('pending'),
+      retrying: waiting('retrying'),
+      paused: waiting('paused'),
+      held: waiting('held'),
+      'last success': 'last_success_at',
+      URL: 'url',
+    });
   });
 
   const show = endpointArgument(webhooks.command('show')).description(

@@ -17,7 +17,6 @@ import {
   takeImportTurn,
   type Fault,
   type ImportOptions,
-  type ImportReport,
   type ParsedRow,
   type ReportedChange,
 } from './rows';
@@ -32,11 +31,7 @@ interface PlannedMerchant {
 }
 
 /** Creates and changes merchants, all or none. @throws ImportRefused with every fault; nothing has been written then. */
-export async function importMerchants(
-  db: DbOrTransaction,
-  rows: readonly unknown[],
-  options: ImportOptions,
-): Promise<ImportReport> {
+export async function importMerchants(db: DbOrTransaction, rows: readonly unknown[], options: ImportOptions) {
   const { parsed, faults } = checkForm(rows, merchantRowSchema, ['merchant_id']);
   for (const { row, value } of parsed) {
     const message = 'is a designated test merchant, whose answers are fixed';
@@ -119,15 +114,10 @@ async function checkPartners(
   return faults;
 }
 
-async function write(
-  tx: DbOrTransaction,
-  writing: readonly PlannedMerchant[],
-  { actor, action }: ImportOptions,
-): Promise<void> {
-  await saveMerchants(
-    tx,
-    writing.map(({ after }) => after),
-  );
+async function write(tx: DbOrTransaction, writing: readonly PlannedMerchant[], options: ImportOptions) {
+  const { actor, action } = options;
+  const saved = writing.map(({ after }) => after);
+  await saveMerchants(tx, saved);
   const changes = writing.map(({ after, isNew, changed }) => {
     const now = Object.entries(merchantView(after)).filter(([name]) => isNew || changed.includes(name));
     const details = { change: isNew ? 'created' : 'updated', ...Object.fromEntries(now) };

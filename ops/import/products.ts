@@ -21,7 +21,6 @@ import {
   takeImportTurn,
   type Fault,
   type ImportOptions,
-  type ImportReport,
   type ReportedChange,
 } from './rows';
 
@@ -44,11 +43,7 @@ interface PlannedProduct extends CheckedProduct {
 }
 
 /** Creates and changes products, all or none; other terms make a new version. @throws ImportRefused with every fault: nothing written. */
-export async function importProducts(
-  db: DbOrTransaction,
-  rows: readonly unknown[],
-  options: ImportOptions,
-): Promise<ImportReport> {
+export async function importProducts(db: DbOrTransaction, rows: readonly unknown[], options: ImportOptions) {
   const { checked, faults } = checkProducts(rows);
   return db.transaction(async (tx) => {
     await takeImportTurn(tx);
@@ -145,11 +140,8 @@ function plan(
   });
 }
 
-async function write(
-  tx: DbOrTransaction,
-  writing: readonly PlannedProduct[],
-  { actor, action }: ImportOptions,
-): Promise<void> {
+async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], options: ImportOptions) {
+  const { actor, action } = options;
   const changes: Change[] = [];
   const log = (product: PlannedProduct, subject: string, change: Record<string, unknown>) => {
     const { merchantId, definition } = product;
