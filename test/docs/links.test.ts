@@ -1,19 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { anchorsOf, projectFiles, root } from './tree';
+import { anchorsOf, groupsOf, projectFiles, read, root } from './tree';
 
 /** Every link from one kept page to another leads somewhere: the file exists, and the heading in it. */
 const pages = projectFiles.filter((file) => file.endsWith('.md'));
 
 /** Without code: what looks like a link in there is none. */
 const prose = (file: string) =>
-  readFileSync(join(root, file), 'utf8')
+  read(file)
     .replaceAll(/^(```+)[\s\S]*?^\1/gm, '')
     .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()]/g, ''));
 
 const broken = (file: string) =>
-  [...prose(file).matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, target = '']) => target)
+  groupsOf(prose(file), /\]\(([^)\s]+)\)/g)
     .filter((target) => !/^[a-z]+:|^\//.test(target))
     .filter((target) => {
       const [path = '', anchor] = target.split('#');
@@ -41,9 +40,9 @@ describe('the documentation', () => {
       existsSync(resolve(root, dirname(file), name)) ||
       projectFiles.some((path) => `/${path}`.endsWith(`/${name}`));
     const named = code.flatMap((file) =>
-      [...readFileSync(join(root, file), 'utf8').matchAll(COMMENT)]
-        .flatMap(([, text = '']) => [...text.matchAll(FILE)])
-        .map(([, name = '']) => [file, name] as const),
+      groupsOf(read(file), COMMENT)
+        .flatMap((text) => groupsOf(text, FILE))
+        .map((name) => [file, name] as const),
     );
     expect(named.length).toBeGreaterThan(100);
     expect(named.filter(([file, name]) => !isThere(file, name))).toEqual([]);

@@ -1,14 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
-import { projectFiles, root } from './tree';
+import { leaves } from '../ops/run';
+import { groupsOf, projectFiles, read, root } from './tree';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
-const read = (file: string) => readFileSync(join(root, file), 'utf8');
 // What has been is told in the past tense.
 const pages = projectFiles.filter((file) => file.endsWith('.md') && file !== 'docs/changelog.md');
 const handbook = pages.filter((file) => file.startsWith('docs/operations'));
@@ -25,8 +25,8 @@ const alternatives = (word: string) => word.split(/\\?\|/);
 /** Command lines of `ops` in a text: behind its name, or at the beginning of a code span. */
 const commandLines = (text: string) =>
   [/\bops (?:-- )?([a-z-]+(?:[ \\|][^`\n#]*)?)/g, /`([a-z-]+[ \\|][^`\n#]*)/g]
-    .flatMap((pattern) => [...text.matchAll(pattern)])
-    .map(([, line = '']) => line.trim().split(/ +/))
+    .flatMap((pattern) => groupsOf(text, pattern))
+    .map((line) => line.trim().split(/ +/))
     .filter(([first]) => isCommand(first));
 
 /** What of a command line the program does not know. */
@@ -48,25 +48,21 @@ function unknown([first = '', second = '', ...rest]: readonly string[]): string[
 
 test.each(pages)('%s names commands of ops as they are', (file) => {
   expect(commandLines(read(file)).flatMap(unknown)).toEqual([]);
-  expect(
-    [...read(file).matchAll(/`ops ([a-z-]+)/g)].map(([, name]) => name).filter((name) => !isCommand(name)),
-  ).toEqual([]);
+  expect(groupsOf(read(file), /`ops ([a-z-]+)/g).filter((name) => !isCommand(name))).toEqual([]);
 });
 
 test.each(handbook)('%s names settings and metrics that exist', (file) => {
   const text = read(file);
   const settings = Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group));
   const inCode = (name: string) => settings.includes(name) || new RegExp(`\\b${name}\\b`).test(code);
-  const names = [...text.matchAll(/`([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)(?=[`=])/g)].map(([, name = '']) => name);
-  const metrics = [...text.matchAll(/\bpfqs_\w+/g)].map(([name]) =>
-    name.replace(/_(?:bucket|sum|count)$/, ''),
-  );
+  const names = groupsOf(text, /`([A-Z][A-Z\d]*(?:_[A-Z\d]+)+)(?=[`=])/g);
+  const metrics = groupsOf(text, /\b(pfqs_\w+)/g).map((name) => name.replace(/_(?:bucket|sum|count)$/, ''));
   expect([...names, ...metrics].filter((name) => !inCode(name))).toEqual([]);
 });
 
 test.each(pages)('%s names files and folders that exist', (file) => {
   const folders = new Set(projectFiles.map((path) => path.split('/')[0]));
-  const named = [...read(file).matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+)?)`/g)].map(([, path = '']) => path);
+  const named = groupsOf(read(file), /`((?:[\w-]+\/)+(?:[\w.-]+)?)`/g);
   const ours = named.filter((path) => folders.has(path.split('/')[0] ?? ''));
   // Some are named from their page, and some without their ending.
   const isThere = (path: string) =>
@@ -77,34 +73,27 @@ test.each(pages)('%s names files and folders that exist', (file) => {
 });
 
 test.each(pages)('%s names npm scripts that exist', (file) => {
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  const client = JSON.parse(read('clients/typescript/package.json')) as typeof scripts & {
-    scripts: typeof scripts;
-  };
-  const known = { ...scripts, ...(file.startsWith('clients/') && client.scripts) };
-  const named = [...read(file).matchAll(/npm run (?:-s )?([a-z:]+)/g)].map(([, name = '']) => name);
+  const scriptsOf = (folder: string) => JSON.parse(read(join(folder, 'package.json'))).scripts as object;
+  const known = { ...scriptsOf(''), ...(file.startsWith('clients/') && scriptsOf('clients/typescript')) };
+  const named = groupsOf(read(file), /npm run (?:-s )?([a-z:]+)/g);
   expect(named.filter((name) => !(name in known))).toEqual([]);
 });
 
 test('the table of commands has every command of ops', () => {
-  const table = [...read('docs/operations/every-day.md').matchAll(/^\| `([a-z][^`]+)` +\|/gm)].flatMap(
-    ([, line = '']) => {
-      const words = line.split(' ');
-      const group = words.slice(0, -1);
-      return alternatives(words.at(-1) ?? '').map((last) => [...group, last].join(' '));
-    },
-  );
-  const leaves = (command: Command, path: readonly string[]): string[] =>
-    command.commands.length === 0
-      ? [path.join(' ')]
-      : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
-  expect(leaves(program, []).filter((name) => !table.includes(name))).toEqual([]);
+  const lines = groupsOf(read('docs/operations/every-day.md'), /^\| `([a-z][^`]+)` +\|/gm);
+  const table = lines.flatMap((line) => {
+    const words = line.split(' ');
+    const group = words.slice(0, -1);
+    return alternatives(words.at(-1) ?? '').map((last) => [...group, last].join(' '));
+  });
+  const names = leaves(program).map(([path]) => path.join(' '));
+  expect(names.filter((name) => !table.includes(name))).toEqual([]);
 });
 
 test('every metric of ours is explained', () => {
   const served = projectFiles
     .filter((file) => /^(api|runtime|worker)\/.*\.ts$/.test(file))
-    .flatMap((file) => [...read(file).matchAll(/'(pfqs_\w+)'/g)].map(([, name = '']) => name));
+    .flatMap((file) => groupsOf(read(file), /'(pfqs_\w+)'/g));
   expect(served.length).toBeGreaterThan(30);
   const watch = read('docs/operations/watch.md');
   expect(served.filter((name) => !watch.includes(`\`${name}\``))).toEqual([]);
@@ -116,17 +105,17 @@ test('every kind of operator event is explained', () => {
 });
 
 /** The table of folders in architecture.md says what each folder imports, no more and no less. */
-const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+const page = read('docs/architecture.md');
 const rows = [...page.matchAll(/^\| `(\w+)\/` +\|[^|]+\|([^|]+)\|$/gm)].map(
   ([, folder = '', imports = '']) => ({ folder, imports }),
 );
-const named = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, name = '']) => name).toSorted();
+const named = (text: string) => groupsOf(text, /`(\w+)`/g).toSorted();
 
 function importedBy(folder: string): string[] {
   const files = projectFiles.filter((file) => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
   const targets = files.flatMap((file) =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\() ?'(\.[^']+)'/g)].map(
-      ([, path = '']) => relative(root, resolve(root, dirname(file), path)).split(sep)[0] ?? '',
+    groupsOf(read(file), /(?:from|import\() ?'(\.[^']+)'/g).map(
+      (path) => relative(root, resolve(root, dirname(file), path)).split(sep)[0] ?? '',
     ),
   );
   return [...new Set(targets)].filter((target) => target !== folder).toSorted();

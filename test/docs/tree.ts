@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 export const root = resolve(__dirname, '../..');
@@ -18,9 +18,16 @@ function within(folder: string): string[] {
     });
 }
 
+/** A file of the project as text. */
+export const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+/** What the first group of an expression is, wherever the expression matches. */
+export const groupsOf = (text: string, pattern: RegExp) =>
+  [...text.matchAll(pattern)].map(([, group = '']) => group);
+
 /** Anchors of the headings in Markdown, as GitHub makes them: lower case, punctuation gone, spaces become hyphens. */
 export const anchorsOf = (markdown: string) =>
-  [...markdown.matchAll(/^#{1,6} +(.+)$/gm)].map(([, heading = '']) =>
+  groupsOf(markdown, /^#{1,6} +(.+)$/gm).map((heading) =>
     heading
       .trim()
       .toLowerCase()

@@ -1,7 +1,8 @@
-import { Argument, type Command, type Option } from 'commander';
+import { Argument, type Option } from 'commander';
+import type { OpsDeps } from '../../ops/call';
 import { IDS, idNameOf, type IdName } from '../../ops/ids';
 import { buildProgram } from '../../ops/program';
-import { OTHER_DEPS, useOps } from './run';
+import { leaves, useOps } from './run';
 
 /** Required beside the id. */
 const REQUIRED: Readonly<Record<string, string>> = {
@@ -34,20 +35,8 @@ const FREE_TEXT = [
   'file',
 ];
 
-const leaves = (command: Command, path: readonly string[] = []): [readonly string[], Command][] =>
-  command.commands.length === 0
-    ? [[path, command]]
-    : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
-
-const program = buildProgram({
-  ...OTHER_DEPS,
-  connect: () => {
-    throw new Error('nothing is run here');
-  },
-  out: () => undefined,
-  err: () => undefined,
-});
-const commands = leaves(program);
+// Nothing is run here.
+const commands = leaves(buildProgram({} as OpsDeps));
 const parameters = commands.flatMap(([command, { options, registeredArguments }]) =>
   [...options, ...registeredArguments].map((parameter) => ({
     command,

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import type { Command } from 'commander';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import type { NotificationRef } from '../../db/notifications/notification';
 import { checkWebhookUrl } from '../../domain/webhook';
@@ -30,6 +33,18 @@ export const PRODUCT_ROW = {
   minimum_loan_amount: '250.00',
   maximum_loan_amount: '25000.00',
 };
+
+/** The commands below one that have no others below them, with their words. */
+export const leaves = (command: Command, path: readonly string[] = []): [readonly string[], Command][] =>
+  command.commands.length === 0
+    ? [[path, command]]
+    : command.commands.flatMap((one) => leaves(one, [...path, one.name()]));
+
+/** An example of docs/import-format.md. */
+export function importExample(name: string): string {
+  const page = readFileSync(join(__dirname, '../../docs/import-format.md'), 'utf8');
+  return new RegExp(`<!-- test: ${name} -->\\n+\`\`\`\\w+\\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? '';
+}
 
 export const unreachable = async (): Promise<never> => {
   throw new TemporalUnreachable({
