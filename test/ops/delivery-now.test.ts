@@ -17,17 +17,16 @@ const claim = () =>
   claimDue(ops.database.db, { limit: 100, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT, turn: null });
 
 /** A first attempt that was answered with 503, and the next in some time. */
-const failedOnce = (notificationId: string, retryInMs: number) =>
-  attempt(ops.database, notificationId, FAILED, retryInMs);
+const failedOnce = (notificationId: string) => attempt(ops.database, notificationId, FAILED, 300_000);
 
 const store = async () => (await storeStatus(ops.database, { partnerId })).notificationId;
 const show = (id: string) => ops.json('notifications show', id);
 const showText = (id: string) => ops.text('notifications show', id);
 const listText = (...more: string[]) => ops.text('notifications list --partner', partnerId, ...more);
 
-test('one that waits for its next attempt says when, and what was answered last', async () => {
+test('one that waits for its next attempt says when, and what was answered last; without a worker it is overdue', async () => {
   const { notificationId } = await storeTest(ops.database, { partnerId });
-  await failedOnce(notificationId, 300_000);
+  await failedOnce(notificationId);
   const shown = await show(notificationId);
   expect(shown).toMatchObject({
     state: 'started',
@@ -39,18 +38,15 @@ test('one that waits for its next attempt says when, and what was answered last'
     /^Now: waits for its next attempt at \S+ \S+Z\.\nLast answer: attempt 1 at [^,]+, failed: http_status 503 in 7 ms\.\n/,
   );
   expect(await listText()).toMatch(/next attempt .*http_status 503/);
-});
-
-test('one whose next attempt has not begun in time is overdue', async () => {
-  const { notificationId } = await storeTest(ops.database, { partnerId });
-  await failedOnce(notificationId, -60_000);
+  await ops.database.sql`
+    update deliveries set next_attempt_at = service_now() - interval '1 minute' where notification_id = ${notificationId}`;
   expect((await show(notificationId)).now.doing).toBe('attempt_overdue');
   expect(await showText(notificationId)).toContain('is a worker running, and Temporal there?');
 });
 
 test('a paused one says by whom and since when, can be listed, and is counted at its endpoint', async () => {
   const { notificationId } = await storeTest(ops.database, { partnerId });
-  await failedOnce(notificationId, 300_000);
+  await failedOnce(notificationId);
   await storeTest(ops.database, { partnerId });
   await ops.json('notifications pause', notificationId);
   const shown = await show(notificationId);
@@ -74,11 +70,12 @@ test('a paused one says by whom and since when, can be listed, and is counted at
 
 test('a paused partner: what waits says by whom and since when, and a pause of single ones what it leaves', async () => {
   const [retried, waiting] = [await store(), await store()];
-  await failedOnce(retried, 300_000);
-  const said = await ops.run(['notifications pause', retried]);
-  expect(said.out).toContain(`Not paused: 1 deliveries of ${partnerId} that wait, 0 that are being sent.`);
-  const dry = await ops.run(['notifications pause --partner', partnerId]);
-  expect(dry.out).toContain(`ops partners pause-deliveries ${partnerId} stops all.`);
+  await failedOnce(retried);
+  expect(await ops.text('notifications pause', retried)).toContain(
+    `Not paused: 1 deliveries of ${partnerId} that wait, 0 that are being sent.`,
+  );
+  const dry = await ops.text('notifications pause --partner', partnerId);
+  expect(dry).toContain(`ops partners pause-deliveries ${partnerId} stops all.`);
   const paused = await ops.json('partners pause-deliveries', partnerId, '--environment', 'sandbox');
   expect(paused).toMatchObject({ paused: true, changed: true, waiting: 2, sending: 0 });
   const { now } = await show(waiting);
@@ -89,27 +86,25 @@ test('a paused partner: what waits says by whom and since when, and a pause of s
   expect(await listText()).toMatch(/partner paused \d+ \w+ by tester/);
   const { deliveries_paused: pauses } = await ops.json('partners show', partnerId);
   expect(pauses).toEqual([{ environment: 'sandbox', paused_at: now.since, paused_by: 'tester' }]);
-  expect((await ops.run(['partners list --wide'])).out).toMatch(/sandbox since \S+ \S+ by tester/);
-  expect(await ops.json('partners resume-deliveries', partnerId, '--environment', 'sandbox')).toMatchObject({
-    changed: true,
-  });
+  expect(await ops.text('partners list --wide')).toMatch(/sandbox since \S+ \S+ by tester/);
+  const resume = ['partners resume-deliveries', partnerId, '--environment', 'sandbox'];
+  expect(await ops.json(...resume)).toMatchObject({ changed: true });
   expect((await show(waiting)).now.doing).toBe('due');
-  const again = await ops.run(['partners resume-deliveries', partnerId, '--environment', 'sandbox']);
-  expect(again.out).toContain('were already running');
+  expect(await ops.text(...resume)).toContain('were already running');
   expect(await ops.actionsOn(partnerId)).toEqual(['partners.resume-deliveries', 'partners.pause-deliveries']);
   await ops.refuses(2, 'required option', 'partners pause-deliveries', partnerId);
 });
 
 test('the summary has a row for each thing that deliveries do, with count, oldest and last answers', async () => {
-  const [first, ...ids] = await Promise.all([store(), store(), store(), store(), store()]);
-  await failedOnce(ids[0] ?? '', 300_000);
-  await failedOnce(ids[1] ?? '', 300_000);
-  await openAttempt(ops.database.db, { notificationId: ids[2] ?? '', generation: 1 });
+  const [first = '', second = '', third = '', ...rest] = await Promise.all(Array.from({ length: 5 }, store));
+  await failedOnce(first);
+  await failedOnce(second);
+  await openAttempt(ops.database.db, { notificationId: third, generation: 1 });
   const { notificationId: held } = await storeStatus(ops.database, { partnerId, environment: 'live' });
   await putInState(ops.database, held, 'held');
   const { doing, paused } = await ops.json('notifications summary --partner', partnerId);
   expect(paused).toEqual([]);
-  const due = [first, ids[3]].toSorted()[0];
+  const due = rest.toSorted()[0];
   expect(
     doing.toSorted((a: { doing: string }, b: { doing: string }) => (a.doing < b.doing ? -1 : 1)),
   ).toMatchObject([
@@ -138,7 +133,7 @@ test('a later event of an application names the earlier one that it waits for', 
     waits_for: first.notificationId,
     until: null,
   });
-  await failedOnce(first.notificationId, 300_000);
+  await failedOnce(first.notificationId);
   const { now } = await show(second.notificationId);
   expect(now).toMatchObject({ doing: 'waiting_for_earlier', waits_for: first.notificationId });
   expect(now.until).toEqual(expect.any(String));
@@ -155,24 +150,22 @@ test('a later event of an application names the earlier one that it waits for', 
 });
 
 test("over its endpoint's share, and due again once a slot is free", async () => {
-  const ids: string[] = [];
-  for (let nth = 0; nth <= SENDS_PER_ENDPOINT; nth += 1)
-    ids.push((await storeStatus(ops.database, { partnerId })).notificationId);
+  const ids = await Promise.all(Array.from({ length: SENDS_PER_ENDPOINT + 1 }, store));
   const taken = (await claim()).claimed.map((one) => one.notificationId).filter((id) => ids.includes(id));
   expect(taken).toHaveLength(SENDS_PER_ENDPOINT);
   const [left = ''] = ids.filter((id) => !taken.includes(id));
   expect((await show(left)).now.doing).toBe('waiting_for_slot');
   expect(await showText(left)).toContain("over its endpoint's share");
   expect((await show(taken[0] ?? '')).now.doing).toBe('starting');
-  await failedOnce(taken[0] ?? '', 60_000);
+  await failedOnce(taken[0] ?? '');
   expect((await show(left)).now.doing).toBe('due');
 });
 
 test('held, since when; without an endpoint; and ended', async () => {
   const { sql } = ops.database;
-  const held = await storeStatus(ops.database, { partnerId });
-  await putInState({ sql }, held.notificationId, 'held');
-  const shown = await show(held.notificationId);
+  const held = await store();
+  await putInState({ sql }, held, 'held');
+  const shown = await show(held);
   expect(shown.now).toMatchObject({ doing: 'held', since: shown.held_at });
   const [endpoint] = await ops.json('webhooks list --partner', partnerId);
   expect(endpoint).toMatchObject({ held: 1, held_since: shown.held_at });

@@ -17,7 +17,6 @@ function store({ hoursAgo = 1, ...row }: Partial<StoredRow> & { readonly hoursAg
 }
 
 const recover = (...more: string[]) => ['notifications', 'recover', '--partner', partnerId, ...more];
-const FAST = ['--per-second', '200'];
 const states = async () =>
   Object.fromEntries(
     (
@@ -59,11 +58,13 @@ test('without --yes it counts by what it would do, and sends nothing', async () 
   expect(await states()).toEqual(before);
 });
 
-test('sends what failed, expired or is held once more, and writes each down', async () => {
+test('sends what failed, expired or is held once more, at its rate, and writes each down', async () => {
   const sent = [];
   for (const state of ['failed', 'expired', 'held'] as const) sent.push(await store({ state }));
   const left = [await store({ state: 'cancelled' }), await store({ state: 'failed', hoursAgo: 30 })];
-  const done = await ops.json(...recover('--since', '3h', '--yes', ...FAST));
+  const startedAt = performance.now();
+  const done = await ops.json(...recover('--since', '3h', '--yes', '--per-second', '5'));
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(400);
   expect(done).toMatchObject({ state: 'done', found: 3, sent: 3, skipped: 0 });
   const now = await states();
   expect(sent.map((id) => now[id])).toEqual(['queued 2', 'queued 2', 'queued 2']);
@@ -92,7 +93,7 @@ test('an interrupted one says how to continue, and continues without sending any
   // What was sent has failed once more meanwhile: that is for another recovery.
   for (const id of Object.keys(await states())) await putInState(ops.database, id, 'failed');
   ops.interruption = new AbortController();
-  const resumed = await ops.json('notifications recover --resume', recoveryId, ...FAST);
+  const resumed = await ops.json('notifications recover --resume', recoveryId, '--per-second', '200');
   expect(resumed).toMatchObject({ state: 'done', found: 5, sent: 5, skipped: 0 });
   const now = await states();
   expect(ids.map((id) => now[id]?.split(' ')[1])).toEqual(['2', '2', '2', '2', '2']);
@@ -111,13 +112,6 @@ test('a process whose recovery was resumed by another can send nothing more', as
   await expect(recoverOne(db, { ...old, actor }, item)).rejects.toThrow(TakenOver);
   expect(await recoverOne(db, { recoveryId, runner, actor }, item)).toBe('sent');
   expect(await recoverOne(db, { recoveryId, runner, actor }, item)).toBe('skipped');
-});
-
-test('keeps to its rate', async () => {
-  for (let hoursAgo = 1; hoursAgo <= 4; hoursAgo += 1) await store({ state: 'failed', hoursAgo });
-  const startedAt = performance.now();
-  await ops.json(...recover('--since', '1d', '--yes', '--per-second', '5'));
-  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(600);
 });
 
 test('refuses a span that is empty, too long or not said', async () => {
