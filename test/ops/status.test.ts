@@ -61,13 +61,7 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
     /worker b \(1\.2\.0\) does not reach Temporal/,
     () => database.sql`update processes set temporal_at = service_now() - interval '2 minutes'`,
   ],
-  [
-    'Temporal is away',
-    /Temporal cannot be reached/,
-    async () => {
-      ops.temporal = {};
-    },
-  ],
+  ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
   [
     'an endpoint was disabled',
     /disabled \(gone\): its notifications are held/,
@@ -77,11 +71,9 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   [
     'a partner is paused for long',
     /Paused: for more than a day/,
-    async () => {
-      const { partnerId } = await newPartner(database);
-      await ops.json('partners pause-deliveries', partnerId, '--environment', 'sandbox');
-      await database.sql`update delivery_pauses set paused_at = service_now() - interval '2 days'`;
-    },
+    async () => database.sql`
+      insert into delivery_pauses (partner_id, environment, paused_by, paused_at)
+      values (${(await newPartner(database)).partnerId}, 'sandbox', 'jane', service_now() - interval '2 days')`,
   ],
   [
     'the backup is old',

@@ -49,7 +49,6 @@ test('registers, shows the secret once, and replaces only when told to, with a n
   const [now] = await ops.json('webhooks list --partner P100001');
   expect(now).toMatchObject({ url: 'https://other.example/' });
   expect(await opened(now.endpoint_id)).toEqual([secret]);
-  expect(await ops.text('webhooks list')).toContain(` ${now.endpoint_id} `);
   expect(secret).not.toBe(first.secret);
   expect(await ops.json('webhooks list --partner P100001 --removed')).toHaveLength(2);
 
@@ -112,11 +111,8 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
   const sent = await ops.json('webhooks test', ...live('P100003'), '--lender', 'lender_b');
   const [row] = await ops.database.sql`
     select state, event_id, event_type, body from notifications_now where notification_id = ${sent.notification_id}`;
-  expect(row).toMatchObject({
-    state: 'queued',
-    event_id: sent.event_id,
-    event_type: 'credit_application.test',
-  });
+  const type = 'credit_application.test';
+  expect(row).toMatchObject({ state: 'queued', event_id: sent.event_id, event_type: type });
   expect(JSON.parse(row?.['body'] as string)).toMatchObject({
     event_id: sent.event_id,
     environment: 'live',
@@ -125,7 +121,7 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
   expect(await ops.actionsOn(sent.notification_id)).toEqual(['webhooks.test']);
   expect(await ops.json('usage --partner P100003 --environment live')).toMatchObject({
     month: expect.stringMatching(/^\d{4}-\d\d$/),
-    counts: [{ event_type: 'credit_application.test', delivered: 0, reserved: 1, limit: 100, left: 99 }],
+    counts: [{ event_type: type, delivered: 0, reserved: 1, limit: 100, left: 99 }],
   });
 });
 
@@ -160,14 +156,16 @@ test('refuses a test past the limit, and says when the month ends', async () => 
   await ops.refuses(1, limit, 'webhooks test', ...live('P100002'));
 });
 
+/** A success is written once a minute. */
+const TO_THE_MINUTE = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/);
+
 const attemptNow = async (outcome: DeliveryOutcome) =>
   attempt(ops.database, (await storeStatus(ops.database, LANE)).notificationId, outcome);
 
 test('shows how an endpoint is, what is held for it, and what operators should know', async () => {
   await attemptNow(DELIVERED);
   expect(await ops.json('webhooks show', ...NAMED)).toMatchObject({
-    // It is written once a minute.
-    last_success_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/),
+    last_success_at: TO_THE_MINUTE,
     failing_since: null,
     failures_since_success: 0,
     held: 0,
@@ -182,18 +180,14 @@ test('shows how an endpoint is, what is held for it, and what operators should k
   expect(await ops.json('webhooks show', endpointId)).toMatchObject(health);
   expect(await ops.text('webhooks list')).toMatch(/failing.*pending.*retrying.*paused.*held/);
 
-  expect(await ops.json('events list --kind endpoint_disabled')).toEqual([
-    expect.objectContaining({
+  expect(await ops.json('events list --kind endpoint_disabled')).toMatchObject([
+    {
       kind: 'endpoint_disabled',
       partner_id: LANE.partnerId,
       environment: 'live',
       endpoint_id: endpointId,
-      details: expect.objectContaining({
-        reason: 'gone',
-        failures: 1,
-        last_success_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/),
-      }),
-    }),
+      details: { reason: 'gone', failures: 1, last_success_at: TO_THE_MINUTE },
+    },
   ]);
   expect(await ops.json('events list', ...NAMED, '--kind', 'notifications_expired')).toEqual([]);
   expect(await ops.text('events list --wide')).toContain('it answered 410: ask the partner');
@@ -202,9 +196,8 @@ test('shows how an endpoint is, what is held for it, and what operators should k
 
 test('enabling, and registering in its place, say what is released by it', async () => {
   // The service has disabled it: now the operator has, and the alert for it ends.
-  expect(await ops.text('webhooks disable', ...NAMED)).toContain(
-    `Endpoint ${endpointId} is now disabled (operator).`,
-  );
+  const disabled = `Endpoint ${endpointId} is now disabled (operator).`;
+  expect(await ops.text('webhooks disable', ...NAMED)).toContain(disabled);
   expect(await ops.text('webhooks disable', ...NAMED)).toContain('was already disabled (operator)');
   const enabled = await ops.text('webhooks enable', ...NAMED);
   expect(enabled).toContain('is now active.\n3 held notifications are released now');
@@ -212,7 +205,7 @@ test('enabling, and registering in its place, say what is released by it', async
     state: 'active',
     failing_since: null,
     failures_since_success: 0,
-    last_success_at: expect.stringMatching(/^\d{4}-/),
+    last_success_at: TO_THE_MINUTE,
   });
   const replace = ['webhooks', 'create', ...NAMED, '--url', 'https://other.example/', '--replace'];
   expect(await ops.json(...replace)).toMatchObject({ held: 3 });
