@@ -60,8 +60,7 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
       await log('retention', {});
       await (await deps.temporal()).startRetention();
     });
-    const text = 'A worker removes it now; ops retention show lists what went.';
-    return { json: { started: true }, text };
+    return { json: { started: true }, text: 'A worker removes it now; ops retention show lists what went.' };
   });
 }
 

@@ -34,11 +34,7 @@ const shown: Shown[] = [...guide.matchAll(/```sh\n(?!export)([\s\S]*?)```([\s\S]
     return { command, answer: json === undefined ? undefined : JSON.parse(json) };
   },
 );
-const find = (part: string): Shown => {
-  const found = shown.find(({ command }) => command.includes(part));
-  if (found === undefined) throw new Error(`the guide has no command with ${part}`);
-  return found;
-};
+const find = (part: string) => shown.find(({ command }) => command.includes(part)) as Shown;
 
 beforeAll(async () => {
   folder = await temporaryDirectory('guide');
@@ -52,18 +48,11 @@ afterAll(() => removeDirectory(folder));
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of every form
 async function paste({ command }: Shown): Promise<{ status: number; body: any }> {
   const text = [...replaced].reduce((line, [from, to]) => line.replaceAll(from, to), command.trim());
-  const { stdout } = await promisify(execFile)(
-    'bash',
-    ['-c', text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `)],
-    {
-      env: {
-        ...process.env,
-        BASE_URL: `https://127.0.0.1:${api.port}`,
-        API_KEY: api.keys.test,
-        CURL_CA_BUNDLE: join(folder, 'ca.pem'),
-      },
-    },
-  );
+  const script = text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `);
+  const own = { BASE_URL: `https://127.0.0.1:${api.port}`, API_KEY: api.keys.test };
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], {
+    env: { ...process.env, ...own, CURL_CA_BUNDLE: join(folder, 'ca.pem') },
+  });
   const [, body = '', status] = /^([\s\S]*)\n(\d{3})$/.exec(stdout) ?? [];
   return { status: Number(status), body: JSON.parse(body) };
 }
@@ -119,11 +108,10 @@ test('an application is simulated, told, and moved on', async () => {
   await until(() => told().includes('refunded'), 'all is delivered', 60_000);
 });
 
-type Catchup = [Shown, Shown, Shown, Shown, Shown, Shown, Shown];
-
 test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
   const { receiver } = service;
-  const [list, one, dryRun, begin, follow, application, again] = shown.slice(6) as Catchup;
+  type Seven = [Shown, Shown, Shown, Shown, Shown, Shown, Shown];
+  const [list, one, dryRun, begin, follow, application, again] = shown.slice(6) as Seven;
   receiver.behave(() => 503);
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   await tell(api.database, opened.applicationId, 'submitted');

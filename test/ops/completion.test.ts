@@ -27,11 +27,7 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
 
 test.each(CASES)('bash: %s', async (line, words) => {
   const text = `source ${await script('bash')}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ops ops "\${!#}"; echo "\${COMPREPLY[@]}"`;
-  expect(
-    run('bash', '-c', text, 'bash', ...line.split(' '))
-      .trim()
-      .split(' '),
-  ).toEqual(words);
+  expect(run('bash', '-c', text, 'bash', ...line.split(' ')).trim()).toBe(words.join(' '));
 });
 
 needs('fish')('fish', () => {

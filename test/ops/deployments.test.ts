@@ -36,10 +36,7 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
   expect(await ops.json('deployments show')).toEqual({
     current: 'one',
     ramping: null,
-    builds: [
-      { build_id: 'one', status: 'inactive' },
-      { build_id: 'two', status: 'inactive' },
-    ],
+    builds: ['one', 'two'].map((build_id) => ({ build_id, status: 'inactive' })),
   });
   const verbs = ['ramp', 'ramp', 'set-current'];
   expect(await ops.column('action', 'changes list')).toEqual(verbs.map((verb) => `deployments.${verb}`));

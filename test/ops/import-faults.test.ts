@@ -77,34 +77,32 @@ describe('a CSV file with faults', () => {
   });
 });
 
-describe('a merchants file with faults', () => {
-  test('names every fault, and writes nothing', async () => {
-    const faults = await faultsOf('merchants', [
-      { merchant_id: 'M300010', trading_name: 'Fine' },
-      { merchant_id: 'M12345', fca_authorised: 'yes' },
-      { merchant_id: 'M300011', partners: ['P100001'] },
-      { merchant_id: 'M300012', partner_access: 'restricted' },
-      { merchant_id: 'M300013', partner_access: 'restricted', partners: ['P999999', 'P1'] },
-      { merchant_id: 'M300014', partner_access: 'restricted', partners: ['P999999'] },
-      { merchant_id: 'M300010' },
-      { merchant_id: 'M000005' },
-      { merchant_id: 'M300015', deposit_floor: {}, trading_name: ' ' },
-    ]);
-    expect(faults).toEqual([
-      expect.stringMatching(/^2 merchant_id must be M and six or seven digits/),
-      '2 fca_authorised must be true or false',
-      '3 partner_access must be restricted when partners are named',
-      '4 partners must name at least one partner when partner_access is restricted',
-      '5 partners.1 must be the letter P and six digits',
-      '6 partners P999999 does not exist',
-      '7 merchant_id is the same as in row 1',
-      '8 merchant_id is a designated test merchant, whose answers are fixed',
-      '9 trading_name must not be empty',
-      '9 trading_name must not begin or end with white space',
-      '9 deposit_floor must have percent, amount or both',
-    ]);
-    await ops.refuses(2, '', 'merchants show M300010');
-  });
+test('a merchants file with faults names every one, and writes nothing', async () => {
+  const faults = await faultsOf('merchants', [
+    { merchant_id: 'M300010', trading_name: 'Fine' },
+    { merchant_id: 'M12345', fca_authorised: 'yes' },
+    { merchant_id: 'M300011', partners: ['P100001'] },
+    { merchant_id: 'M300012', partner_access: 'restricted' },
+    { merchant_id: 'M300013', partner_access: 'restricted', partners: ['P999999', 'P1'] },
+    { merchant_id: 'M300014', partner_access: 'restricted', partners: ['P999999'] },
+    { merchant_id: 'M300010' },
+    { merchant_id: 'M000005' },
+    { merchant_id: 'M300015', deposit_floor: {}, trading_name: ' ' },
+  ]);
+  expect(faults).toEqual([
+    expect.stringMatching(/^2 merchant_id must be M and six or seven digits/),
+    '2 fca_authorised must be true or false',
+    '3 partner_access must be restricted when partners are named',
+    '4 partners must name at least one partner when partner_access is restricted',
+    '5 partners.1 must be the letter P and six digits',
+    '6 partners P999999 does not exist',
+    '7 merchant_id is the same as in row 1',
+    '8 merchant_id is a designated test merchant, whose answers are fixed',
+    '9 trading_name must not be empty',
+    '9 trading_name must not begin or end with white space',
+    '9 deposit_floor must have percent, amount or both',
+  ]);
+  await ops.refuses(2, '', 'merchants show M300010');
 });
 
 describe('a products file with faults', () => {

@@ -72,27 +72,25 @@ describe('importing products again', () => {
   });
 });
 
-describe('a merchants file', () => {
-  test('leaves absent fields of a stored merchant as they are, and takes null away', async () => {
-    const full = { merchant_id: 'M300020', trading_name: 'Full', deposit_floor: { percent: '12.5' } };
-    await ops.import('merchants', [{ ...full, partner_access: 'restricted', partners: ['P100001'] }]);
-    const changed = await ops.import('merchants', [
-      { merchant_id: 'M300020', deposit_floor: null, show_products: false },
-    ]);
-    expect(changed.json()).toMatchObject({
-      updated: 1,
-      changes: [{ change: 'changed: show_products, deposit_floor' }],
-    });
-    expect(await ops.json('merchants show M300020')).toMatchObject({
-      trading_name: 'Full',
-      deposit_floor: null,
-      show_products: false,
-      partners: ['P100001'],
-    });
-    await ops.import('merchants', [{ merchant_id: 'M300020', partner_access: 'all' }]);
-    const shown = await ops.json('merchants show M300020');
-    expect(shown).toMatchObject({ partner_access: 'all', partners: [] });
+test('a merchants file leaves absent fields of a stored merchant as they are, and takes null away', async () => {
+  const full = { merchant_id: 'M300020', trading_name: 'Full', deposit_floor: { percent: '12.5' } };
+  await ops.import('merchants', [{ ...full, partner_access: 'restricted', partners: ['P100001'] }]);
+  const changed = await ops.import('merchants', [
+    { merchant_id: 'M300020', deposit_floor: null, show_products: false },
+  ]);
+  expect(changed.json()).toMatchObject({
+    updated: 1,
+    changes: [{ change: 'changed: show_products, deposit_floor' }],
   });
+  expect(await ops.json('merchants show M300020')).toMatchObject({
+    trading_name: 'Full',
+    deposit_floor: null,
+    show_products: false,
+    partners: ['P100001'],
+  });
+  await ops.import('merchants', [{ merchant_id: 'M300020', partner_access: 'all' }]);
+  const shown = await ops.json('merchants show M300020');
+  expect(shown).toMatchObject({ partner_access: 'all', partners: [] });
 });
 
 test('imports thousands of rows by a few statements', async () => {

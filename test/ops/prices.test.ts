@@ -97,26 +97,19 @@ describe('who saw a price', () => {
     ops.column('service_quote_id', 'quotes list --merchant M300001 --product', 'Classic 12', ...more);
 
   test.each([
-    [[], [0, 1, 2]],
-    [['--version', '1'], [1]],
-    [['--version', '2'], [0]],
-    [['--version', '3'], []],
-    [
-      ['--since', '150m'],
-      [0, 1],
-    ],
-    [['--since', '150m', '--until', '90m'], [1]],
-  ])('%p: only quotes that the product fitted, with this version, in this span', async (more, found) => {
-    expect(await saw(...more)).toEqual(found.map((at) => ids[at]));
+    ['--limit 50', [0, 1, 2]],
+    ['--version 1', [1]],
+    ['--version 2', [0]],
+    ['--version 3', []],
+    ['--since 150m', [0, 1]],
+    ['--since 150m --until 90m', [1]],
+  ])('%s: only quotes that the product fitted, with this version, in this span', async (more, found) => {
+    expect(await saw(...more.split(' '))).toEqual(found.map((at) => ids[at]));
   });
 
   test('a product needs its merchant, and a version its product', async () => {
-    for (const half of [
-      ['--product', 'Classic 12'],
-      ['--version', '2'],
-      ['--merchant', 'M300001', '--version', '2'],
-    ])
-      await ops.refuses(1, 'Say --merchant', 'quotes list', ...half);
+    for (const half of ['--product Classic', '--version 2', '--merchant M300001 --version 2'])
+      await ops.refuses(1, 'Say --merchant', `quotes list ${half}`);
     await ops.refuses(2, 'has no product "Typo"', 'quotes list --merchant M300001 --product Typo');
   });
 

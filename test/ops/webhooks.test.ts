@@ -150,12 +150,6 @@ test('waits for the first attempt: 0 and its status when it delivered, else 1 an
   expect(await ops.text('webhooks show', ...live('P100002'))).toContain('failed: http_status 503 in 7 ms');
 });
 
-test('refuses a test past the limit, and says when the month ends', async () => {
-  await ops.database.sql`update monthly_counts set delivered = 100 - reserved where partner_id = 'P100002'`;
-  const limit = /limit of 100 .* ends at \d{4}-\d\d-01T/;
-  await ops.refuses(1, limit, 'webhooks test', ...live('P100002'));
-});
-
 /** A success is written once a minute. */
 const TO_THE_MINUTE = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/);
 
