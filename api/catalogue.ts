@@ -55,11 +55,12 @@ export function openCatalogue(options: CatalogueOptions) {
     onError,
     monotonicMs: () => performance.now(),
   });
-  const catalogue: Catalogue = {
-    findKey: (hash) => keys.find(hash, feed.trusted()),
-    findMerchant: (merchantId) => merchants.find(merchantId, feed.trusted()),
+  return {
+    findKey: (hash: string) => keys.find(hash, feed.trusted()),
+    findMerchant: (merchantId: string) => merchants.find(merchantId, feed.trusted()),
+    trusted: () => feed.trusted(),
+    close: () => feed.close(),
   };
-  return { ...catalogue, trusted: () => feed.trusted(), close: () => feed.close() };
 }
 
 // All keys by hash, so that an unknown key costs no query. While some are being read again, a missing
@@ -138,16 +139,11 @@ interface Entry {
   readonly merchant: CatalogueMerchant | undefined;
 }
 
-interface Reading {
-  readonly entry: Promise<Entry>;
-  /** The merchant changed after this reading began, so that its result may be old and is not kept. */
-  stale: boolean;
-}
-
 /** Merchants with their products, read when first asked for. A missing merchant is remembered too. */
 class MerchantMemory {
   private readonly entries = new LRUCache<string, Entry>({ max: MOST_MERCHANTS });
-  private readonly readings = new Map<string, Reading>();
+  /** Readings under way of merchants that have not changed since they began. Only their results are kept. */
+  private readonly readings = new Map<string, Promise<Entry>>();
 
   constructor(private readonly options: Pick<CatalogueOptions, 'sql' | 'readTimeoutMs'>) {}
 
@@ -155,35 +151,32 @@ class MerchantMemory {
     const known = trusted ? this.entries.get(merchantId) : undefined;
     if (known !== undefined) return known.merchant;
     const underWay = trusted ? this.readings.get(merchantId) : undefined;
-    const { entry } = underWay !== undefined && !underWay.stale ? underWay : this.read(merchantId);
-    return entry.then(({ merchant }) => merchant);
+    return (underWay ?? this.read(merchantId)).then(({ merchant }) => merchant);
   }
 
   forget(merchantId: string): void {
     this.entries.delete(merchantId);
-    const reading = this.readings.get(merchantId);
-    if (reading) reading.stale = true;
+    this.readings.delete(merchantId);
   }
 
   clear(): void {
     this.entries.clear();
-    for (const reading of this.readings.values()) reading.stale = true;
+    this.readings.clear();
   }
 
-  private read(merchantId: string): Reading {
+  private read(merchantId: string): Promise<Entry> {
     const { sql, readTimeoutMs } = this.options;
     const load = withTimeout(loadMerchant(sql, merchantId), readTimeoutMs, 'merchant');
-    const reading: Reading = {
-      stale: false,
-      entry: load.then((stored) => ({ merchant: stored === null ? undefined : catalogueMerchant(stored) })),
-    };
+    const reading = load.then((stored) => ({
+      merchant: stored === null ? undefined : catalogueMerchant(stored),
+    }));
     this.readings.set(merchantId, reading);
     const finish = (entry?: Entry) => {
       if (this.readings.get(merchantId) !== reading) return;
       this.readings.delete(merchantId);
-      if (entry !== undefined && !reading.stale) this.entries.set(merchantId, entry);
+      if (entry !== undefined) this.entries.set(merchantId, entry);
     };
-    reading.entry.then(finish, () => finish());
+    reading.then(finish, () => finish());
     return reading;
   }
 }
