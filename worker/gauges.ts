@@ -11,13 +11,12 @@ import {
 import type { Db, Sql } from '../db/postgres/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { inRound, withTimeout } from '../timing/timing';
+import type { WorkerOptions } from './options';
 import type { SendSlots } from './slots';
 
-interface WorkerGaugesDeps {
+interface WorkerGaugesDeps extends Pick<WorkerOptions, 'temporal' | 'mostSends'> {
   readonly db: Db;
   readonly sql: Sql;
-  readonly temporal: TemporalTarget;
-  readonly mostSends: number;
   readonly underWay: SendSlots['underWay'];
   readonly clockSkewMs: () => number | null;
   readonly buildIsCurrent: () => boolean;
@@ -27,168 +26,151 @@ interface WorkerGaugesDeps {
 export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
   const { db, sql } = deps;
 
-  const waiting = sharedGauges(registry, () => backlog(sql));
-  waiting('pfqs_notifications_pending', 'Notifications that wait for their workflow.', (one) => one.pending);
-  waiting(
-    'pfqs_notifications_oldest_pending_seconds',
-    'Age of the oldest of them whose endpoint has a free slot.',
-    ({ oldestMs }) => oldestMs / 1_000,
-  );
-  waiting(
-    'pfqs_notifications_capped',
-    'Of those, due and behind as many first attempts as their endpoint has slots.',
-    ({ capped }) => capped,
-  );
-  waiting(
-    'pfqs_notifications_oldest_capped_seconds',
-    'How long the oldest of them has been due.',
-    ({ oldestCappedMs }) => oldestCappedMs / 1_000,
-  );
-
-  const delivery = sharedGauges(registry, () => deliveryFigures(sql));
-  delivery(
-    'pfqs_notifications_undelivered',
-    'Notifications that have not ended, by state.',
-    ({ undelivered }) => by('state', undelivered),
-    'state',
-  );
-  delivery(
-    'pfqs_notifications_oldest_paused_seconds',
-    'How long the oldest pause of a delivery or of a partner has lasted.',
-    ({ oldestPausedMs }) => oldestPausedMs / 1_000,
-  );
-  delivery(
-    'pfqs_partners_paused',
-    'Partners whose deliveries somebody has paused, each environment counted.',
-    ({ queuesPaused }) => queuesPaused,
-  );
-  delivery(
-    'pfqs_notifications_late',
-    'Events of applications that have not been delivered a minute after they were created.',
-    ({ late }) => late,
-  );
-  delivery(
-    'pfqs_notifications_this_month',
-    'Notifications counted in this UTC month, by environment and result: delivered or failed.',
-    ({ month }) =>
-      month.flatMap(({ environment, delivered, failed }) => [
-        [{ environment, result: 'delivered' }, delivered] as const,
-        [{ environment, result: 'failed' }, failed] as const,
-      ]),
-    'environment',
-    'result',
-  );
-  delivery(
-    'pfqs_test_limit_partners',
-    'Partners that have used at least so many per cent of the test notifications of this UTC month.',
-    ({ month }) =>
-      month.flatMap(({ environment, limitUsed }) =>
-        LIMIT_SHARES.map((used, at) => [{ environment, used }, limitUsed[at] ?? 0] as const),
-      ),
-    'environment',
-    'used',
-  );
-
+  addGauges(registry, () => backlog(sql), {
+    pfqs_notifications_pending: ['Notifications that wait for their workflow.', (one) => one.pending],
+    pfqs_notifications_oldest_pending_seconds: [
+      'Age of the oldest of them whose endpoint has a free slot.',
+      ({ oldestMs }) => oldestMs / 1_000,
+    ],
+    pfqs_notifications_capped: [
+      'Of those, due and behind as many first attempts as their endpoint has slots.',
+      ({ capped }) => capped,
+    ],
+    pfqs_notifications_oldest_capped_seconds: [
+      'How long the oldest of them has been due.',
+      ({ oldestCappedMs }) => oldestCappedMs / 1_000,
+    ],
+  });
+  addGauges(registry, () => deliveryFigures(sql), {
+    pfqs_notifications_undelivered: [
+      'Notifications that have not ended, by state.',
+      ({ undelivered }) => by('state', undelivered),
+      'state',
+    ],
+    pfqs_notifications_oldest_paused_seconds: [
+      'How long the oldest pause of a delivery or of a partner has lasted.',
+      ({ oldestPausedMs }) => oldestPausedMs / 1_000,
+    ],
+    pfqs_partners_paused: [
+      'Partners whose deliveries somebody has paused, each environment counted.',
+      ({ queuesPaused }) => queuesPaused,
+    ],
+    pfqs_notifications_late: [
+      'Events of applications that have not been delivered a minute after they were created.',
+      ({ late }) => late,
+    ],
+    pfqs_notifications_this_month: [
+      'Notifications counted in this UTC month, by environment and result: delivered or failed.',
+      ({ month }) =>
+        month.flatMap(({ environment, delivered, failed }) => [
+          [{ environment, result: 'delivered' }, delivered] as const,
+          [{ environment, result: 'failed' }, failed] as const,
+        ]),
+      'environment',
+      'result',
+    ],
+    pfqs_test_limit_partners: [
+      'Partners that have used at least so many per cent of the test notifications of this UTC month.',
+      ({ month }) =>
+        month.flatMap(({ environment, limitUsed }) =>
+          LIMIT_SHARES.map((used, at) => [{ environment, used }, limitUsed[at] ?? 0] as const),
+        ),
+      'environment',
+      'used',
+    ],
+  });
   // These are for all partners together. An endpoint that the service disabled is named by its id.
-  const health = sharedGauges(registry, () => healthFigures(db));
-  health('pfqs_notifications_held', 'Notifications that wait for an active endpoint.', ({ held }) => held);
-  health(
-    'pfqs_notifications_oldest_held_seconds',
-    'How long the oldest of them has been held.',
-    ({ oldestHeldMs }) => oldestHeldMs / 1_000,
-  );
-  health(
-    'pfqs_notifications_expiring',
-    'Held notifications that expire within seven days.',
-    ({ expiring }) => expiring,
-  );
-  health(
-    'pfqs_webhook_endpoints_disabled',
-    'Disabled endpoints by reason.',
-    ({ disabled }) => by('reason', disabled),
-    'reason',
-  );
-  health(
-    'pfqs_webhook_endpoint_given_up',
-    'Each endpoint that the service disabled, by its id and the reason: 1 until it is enabled, replaced, or disabled by an operator.',
-    ({ givenUp }) => givenUp.map((one) => [one, 1] as const),
-    'endpoint',
-    'reason',
-  );
-  health(
-    'pfqs_webhook_endpoints_failing',
-    'Active endpoints that have answered nothing but failures for at least so many hours.',
-    ({ failing }) => failing.map(({ hours, count }) => [{ hours }, count] as const),
-    'hours',
-  );
-  health(
-    'pfqs_partners_failing',
-    'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
-    ({ partnersFailing }) => partnersFailing,
-  );
-
-  const lenders = sharedGauges(registry, () => waitingFigures(db));
-  lenders(
-    'pfqs_lender_events_waiting',
-    "Lenders' events that wait for the steps before them.",
-    (one) => one.waiting,
-  );
-  lenders(
-    'pfqs_lender_events_oldest_waiting_seconds',
-    'Time since the oldest of them was received.',
-    ({ oldestSeconds }) => oldestSeconds,
-  );
-  lenders(
-    'pfqs_lender_events_overdue_seconds',
-    'Time since the first wait was over that has not been ended yet.',
-    ({ overdueSeconds }) => overdueSeconds,
-  );
-
-  const supply = sharedGauges(registry, () => databaseFigures(db));
-  supply(
-    'pfqs_partition_months_ahead',
-    'Months after the present one that every table has a partition for.',
-    ({ monthsAhead }) => monthsAhead,
-  );
-  supply(
-    'pfqs_archive_failing_seconds',
-    'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
-    ({ archiveFailingMs }) => archiveFailingMs / 1_000,
-  );
-
-  const here = sharedGauges(registry, async () => deps.underWay());
-  here('pfqs_delivery_slots', 'Most attempts that can be under way in this process.', () => deps.mostSends);
-  here('pfqs_deliveries_under_way', 'Attempts under way in this process.', ({ all }) => all);
-  here('pfqs_deliveries_under_way_most', 'Of those, to the one endpoint that has most.', ({ most }) => most);
-  here(
-    'pfqs_clock_skew_seconds',
-    'How far this clock is ahead of those of most endpoints; NaN while too few have answered.',
-    () => (deps.clockSkewMs() ?? Number.NaN) / 1_000,
-  );
-  here(
-    'pfqs_worker_build_current',
-    'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
-    () => (deps.buildIsCurrent() ? 1 : 0),
-  );
-  here(
-    'pfqs_temporal_certificate_expires_timestamp_seconds',
-    'When the client certificate ends that this process started with; NaN without one.',
-    () => expiryOf(deps.temporal.connection.tls) / 1_000,
-  );
+  addGauges(registry, () => healthFigures(db), {
+    pfqs_notifications_held: ['Notifications that wait for an active endpoint.', ({ held }) => held],
+    pfqs_notifications_oldest_held_seconds: [
+      'How long the oldest of them has been held.',
+      ({ oldestHeldMs }) => oldestHeldMs / 1_000,
+    ],
+    pfqs_notifications_expiring: [
+      'Held notifications that expire within seven days.',
+      ({ expiring }) => expiring,
+    ],
+    pfqs_webhook_endpoints_disabled: [
+      'Disabled endpoints by reason.',
+      ({ disabled }) => by('reason', disabled),
+      'reason',
+    ],
+    pfqs_webhook_endpoint_given_up: [
+      'Each endpoint that the service disabled, by its id and the reason: 1 until it is enabled, replaced, or disabled by an operator.',
+      ({ givenUp }) => givenUp.map((one) => [one, 1] as const),
+      'endpoint',
+      'reason',
+    ],
+    pfqs_webhook_endpoints_failing: [
+      'Active endpoints that have answered nothing but failures for at least so many hours.',
+      ({ failing }) => failing.map(({ hours, count }) => [{ hours }, count] as const),
+      'hours',
+    ],
+    pfqs_partners_failing: [
+      'Partners whose live endpoint has failed for an hour while events of applications wait for their next attempt.',
+      ({ partnersFailing }) => partnersFailing,
+    ],
+  });
+  addGauges(registry, () => waitingFigures(db), {
+    pfqs_lender_events_waiting: [
+      "Lenders' events that wait for the steps before them.",
+      ({ waiting }) => waiting,
+    ],
+    pfqs_lender_events_oldest_waiting_seconds: [
+      'Time since the oldest of them was received.',
+      ({ oldestSeconds }) => oldestSeconds,
+    ],
+    pfqs_lender_events_overdue_seconds: [
+      'Time since the first wait was over that has not been ended yet.',
+      ({ overdueSeconds }) => overdueSeconds,
+    ],
+  });
+  addGauges(registry, () => databaseFigures(db), {
+    pfqs_partition_months_ahead: [
+      'Months after the present one that every table has a partition for.',
+      ({ monthsAhead }) => monthsAhead,
+    ],
+    pfqs_archive_failing_seconds: [
+      'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
+      ({ archiveFailingMs }) => archiveFailingMs / 1_000,
+    ],
+  });
+  addGauges(registry, async () => deps.underWay(), {
+    pfqs_delivery_slots: ['Most attempts that can be under way in this process.', () => deps.mostSends],
+    pfqs_deliveries_under_way: ['Attempts under way in this process.', ({ all }) => all],
+    pfqs_deliveries_under_way_most: ['Of those, to the one endpoint that has most.', ({ most }) => most],
+    pfqs_clock_skew_seconds: [
+      'How far this clock is ahead of those of most endpoints; NaN while too few have answered.',
+      () => (deps.clockSkewMs() ?? Number.NaN) / 1_000,
+    ],
+    pfqs_worker_build_current: [
+      'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',
+      () => (deps.buildIsCurrent() ? 1 : 0),
+    ],
+    pfqs_temporal_certificate_expires_timestamp_seconds: [
+      'When the client certificate ends that this process started with; NaN without one.',
+      () => expiryOf(deps.temporal.connection.tls) / 1_000,
+    ],
+  });
 }
 
 /** One figure, or one for each value of the labels. */
 type Shown =
   number | readonly (readonly [labels: Readonly<Record<string, string | number>>, figure: number])[];
 
+/** Gauges by name. */
+type Gauges<Figures> = Readonly<
+  Record<string, readonly [help: string, show: (of: Figures) => Shown, ...labelNames: string[]]>
+>;
+
 /** Longest time that a scrape waits for figures, in milliseconds. Prometheus waits 10 s for the page. */
 const SCRAPE_WAITS_MS = 3_000;
 
 /**
- * Gauges that share one read at each scrape. Without Postgres they have no series, and the alert
+ * Adds gauges that share one read at each scrape. Without Postgres they have no series, and the alert
  * FiguresMissing fires.
  */
-function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>) {
+function addGauges<Figures>(registry: Registry, read: () => Promise<Figures>, gauges: Gauges<Figures>) {
   let reading: Promise<Figures> | null = null;
   const figures = () => {
     // Later scrapes share a read that hangs, so that reads do not pile up on a frozen Postgres.
@@ -197,7 +179,7 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
     });
     return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
   };
-  return function gauge(name: string, help: string, show: (of: Figures) => Shown, ...labelNames: string[]) {
+  for (const [name, [help, show, ...labelNames]] of Object.entries(gauges))
     void new Gauge({
       name,
       help,
@@ -214,7 +196,6 @@ function sharedGauges<Figures>(registry: Registry, read: () => Promise<Figures>)
         else for (const [labels, figure] of shown) this.set(labels, figure);
       },
     });
-  };
 }
 
 const by = (label: string, counts: Readonly<Record<string, number>>): Shown =>

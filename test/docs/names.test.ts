@@ -93,7 +93,7 @@ test('the table of commands has every command of ops', () => {
 test('every metric of ours is explained', () => {
   const served = projectFiles
     .filter((file) => /^(api|runtime|worker)\/.*\.ts$/.test(file))
-    .flatMap((file) => groupsOf(read(file), /'(pfqs_\w+)'/g));
+    .flatMap((file) => groupsOf(read(file), /\b(pfqs_\w+)/g));
   expect(served.length).toBeGreaterThan(30);
   const watch = read('docs/operations/watch.md');
   expect(served.filter((name) => !watch.includes(`\`${name}\``))).toEqual([]);
