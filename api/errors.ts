@@ -35,6 +35,10 @@ export function notRegistered(environment: 'sandbox' | 'live'): ApiError {
   return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
 }
 
+/** @param fault what is wrong with the field or query parameter, such as `must lie before now.` */
+export const invalidField = (field: string, fault: string) =>
+  new ApiError('INVALID_REQUEST', `${field} ${fault}`, { field });
+
 export const NO_SUCH_ENDPOINT = new ApiError('NOT_FOUND', 'There is no such endpoint.');
 
 export function errorBody(error: ApiError): AnyErrorBody {

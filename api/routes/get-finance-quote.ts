@@ -23,7 +23,7 @@ import { serializer } from '../answers';
 import { bodyOf } from '../body';
 import type { Catalogue, CatalogueMerchant } from '../catalogue';
 import type { Caller } from '../checks';
-import { ApiError } from '../errors';
+import { ApiError, invalidField } from '../errors';
 
 export interface GetFinanceQuoteDeps {
   readonly catalogue: Pick<Catalogue, 'findMerchant'>;
@@ -44,10 +44,7 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
   app.post('/v1/finance-quote', async (request, reply) => {
     const body = bodyOf(validate, request.body);
     const { caller } = request;
-    if (body.partner_id !== caller.partnerId) {
-      const message = 'partner_id does not match the API key.';
-      throw new ApiError('INVALID_REQUEST', message, { field: 'partner_id' });
-    }
+    if (body.partner_id !== caller.partnerId) throw invalidField('partner_id', 'does not match the API key.');
     const found = find(body.merchant_id);
     const merchant = usable(found instanceof Promise ? await found : found, body.merchant_id, caller);
     checkLimits(body.loan_amount);

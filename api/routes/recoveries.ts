@@ -12,7 +12,7 @@ import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
 import type { Caller } from '../checks';
-import { ApiError, notRegistered } from '../errors';
+import { ApiError, invalidField, notRegistered } from '../errors';
 import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
 import { moment } from './notifications';
@@ -23,7 +23,7 @@ export function recoverNotifications(app: FastifyInstance, queries: ApiQueries):
 
   app.post('/v1/notifications/recover', async ({ caller, body }, reply) => {
     const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(readRecoverRequest, body);
-    if (since >= until) throw badSpan('created_to', 'must lie after created_from.');
+    if (since >= until) throw invalidField('created_to', 'must lie after created_from.');
     const { keyId, partnerId, environment } = caller;
     const wanted = { owner: { partnerId, environment }, keyId, since, until, dryRun };
     const { recoveryId, matched } = await queries.recoverNotifications(wanted).catch((error: unknown) => {
@@ -34,13 +34,10 @@ export function recoverNotifications(app: FastifyInstance, queries: ApiQueries):
   });
 }
 
-const badSpan = (field: string, fault: string) =>
-  new ApiError('INVALID_REQUEST', `${field} ${fault}`, { field });
-
 function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   if (why === 'too_long_ago')
-    return badSpan('created_from', `must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`);
-  if (why === 'empty_span') return badSpan('created_from', 'must lie before now.');
+    return invalidField('created_from', `must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`);
+  if (why === 'empty_span') return invalidField('created_from', 'must lie before now.');
   if (why === 'no_endpoint') return notRegistered(environment);
   if (why === 'disabled')
     return new ApiError('RECOVERY_DISABLED', 'Recoveries are switched off for you: write to us.');
