@@ -12,7 +12,7 @@ import { authenticator, cameOverHttps, requireHttps, type Caller } from './check
 import { createKeylessLimit, limitConnections, rateLimits, type RateLimiter } from './limits';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
-import { getApplicationForPartner } from './routes/get-application-for-partner';
+import { getApplicationForPartner } from './routes/credit-applications';
 import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { getNotification, listNotifications, resendNotification } from './routes/notifications';

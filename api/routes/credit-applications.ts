@@ -10,16 +10,19 @@ import {
   type CreatedApplicationBody,
 } from '../../contracts/credit-application';
 import type { InternalErrorCode } from '../../contracts/errors';
+import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
 import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
-import type { Verdict } from '../../domain/application-states';
+import type { ApplicationState, Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
-import { ApiError } from '../errors';
-import type { ApiMetrics } from '../observe';
+import type { Caller } from '../checks';
+import { ApiError, invalidField } from '../errors';
+import { idRoute, type ApiMetrics } from '../observe';
 import type { ApiQueries } from '../queries';
+import { moment } from './notifications';
 
 export interface ApplicationPath {
   Params: { readonly credit_application_id: string };
@@ -81,8 +84,6 @@ export function createCreditApplication(
   }
 }
 
-const at = (field: string) => ({ field });
-
 type Refusal = Exclude<CreateApplicationAnswer, { kind: 'created' }>;
 
 const MEANT: Readonly<Record<Refusal['kind'], readonly [InternalErrorCode, message: string, field: string]>> =
@@ -126,10 +127,8 @@ export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): vo
   app.post<ApplicationPath>(`${PATH}/lender-events`, async (request, reply) => {
     const applicationId = applicationIdOf(request.params);
     const sent = bodyOf(readLenderEvent, request.body);
-    if (sent.occurred_at.getTime() > Date.now() + MOST_MINUTES_AHEAD * 60_000) {
-      const message = `occurred_at is more than ${MOST_MINUTES_AHEAD} minutes in the future.`;
-      throw new ApiError('INVALID_REQUEST', message, at('occurred_at'));
-    }
+    if (sent.occurred_at.getTime() > Date.now() + MOST_MINUTES_AHEAD * 60_000)
+      throw invalidField('occurred_at', `is more than ${MOST_MINUTES_AHEAD} minutes in the future.`);
     const answer = await queries.recordLenderEvent({
       applicationId,
       lenderEventId: sent.lender_event_id,
@@ -144,7 +143,7 @@ export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): vo
     }
     if (answer.kind === 'exists') {
       const message = "The lender's event id stands for another event.";
-      throw new ApiError('LENDER_EVENT_EXISTS', message, at('lender_event_id'));
+      throw new ApiError('LENDER_EVENT_EXISTS', message, { field: 'lender_event_id' });
     }
     return sendAnswer(reply, {
       credit_application_id: answer.event.applicationId,
@@ -225,6 +224,46 @@ function applicationToWire(story: ApplicationStory): ApplicationBody['data'] {
       end_reason: one.endReason,
       created_at: one.createdAt.toISOString(),
       delivered_at: one.deliveredAt?.toISOString() ?? null,
+    })),
+  };
+}
+
+export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(partnerApplicationSchema);
+  const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}');
+
+  app.get<ApplicationPath>(url, options, async ({ params, caller }, reply) =>
+    sendAnswer(reply, await readForPartner(queries, params.credit_application_id, caller)),
+  );
+}
+
+/** @throws ApiError 404 unless it is the caller's */
+export async function readForPartner(
+  queries: ApiQueries,
+  applicationId: string,
+  caller: Caller,
+): Promise<PartnerApplicationBody['data']> {
+  const one = await queries.findPartnerApplication(applicationId, caller);
+  if (one === null) throw noSuchApplication();
+  return {
+    credit_application_id: one.applicationId,
+    service_quote_id: one.quoteId,
+    merchant_reference: one.merchantReference,
+    merchant_id: one.merchantId,
+    lender: one.lender,
+    lender_reference: one.lenderReference,
+    status: one.state,
+    credit_product: one.creditProduct,
+    created_at: moment(one.createdMs),
+    updated_at: moment(one.updatedMs),
+    events: one.events.map((event) => ({
+      sequence: event.sequence,
+      event_id: event.eventId,
+      notification_id: event.notificationId,
+      event_type: event.eventType,
+      status: event.eventType.slice('credit_application.'.length) as ApplicationState,
+      previous_status: event.previousStatus,
+      occurred_at: moment(event.occurredMs),
     })),
   };
 }

@@ -8,8 +8,7 @@ import { bodyOf } from '../body';
 import { ApiError, NO_SUCH_ENDPOINT } from '../errors';
 import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
-import { noSuchApplication, type ApplicationPath } from './credit-applications';
-import { partnerApplicationToWire } from './get-application-for-partner';
+import { noSuchApplication, readForPartner, type ApplicationPath } from './credit-applications';
 
 /** For a live key there is no simulator. */
 export function requireSandbox(app: FastifyInstance): void {
@@ -33,7 +32,7 @@ export function simulateCreditApplication(app: FastifyInstance, queries: ApiQuer
     const { applicationId } = answer.application;
     for (const status of wanted.story === undefined ? [] : STORIES[wanted.story])
       await record(request, queries, applicationId, status);
-    return sendAnswer(reply, await read(request, queries, applicationId), 201);
+    return sendAnswer(reply, await readForPartner(queries, applicationId, request.caller), 201);
   });
 }
 
@@ -45,7 +44,7 @@ export function simulateEvent(app: FastifyInstance, queries: ApiQueries): void {
     const { status } = bodyOf(readSimulateEvent, request.body);
     const { credit_application_id: applicationId } = request.params;
     await record(request, queries, applicationId, status);
-    return sendAnswer(reply, await read(request, queries, applicationId));
+    return sendAnswer(reply, await readForPartner(queries, applicationId, request.caller));
   });
 }
 
@@ -62,12 +61,6 @@ async function record(
   if (answer.kind === 'applied') return;
   const message = `An application that is ${answer.state} does not become ${status} now.`;
   throw new ApiError('EVENT_NOT_APPLICABLE', message, { may_follow: statesAfter(answer.state) });
-}
-
-async function read(request: Pick<FastifyRequest, 'caller'>, queries: ApiQueries, applicationId: string) {
-  const found = await queries.findPartnerApplication(applicationId, request.caller);
-  if (found === null) throw noSuchApplication();
-  return partnerApplicationToWire(found);
 }
 
 function refusal(kind: Exclude<SimulateAnswer['kind'], 'created'>): ApiError {
