@@ -4,12 +4,12 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { RequestTracer } from '../runtime/telemetry/tracing';
 import { answerBrokenRequests, answerErrors } from './answers';
 import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './body';
 import type { Catalogue } from './catalogue';
 import { authenticator, cameOverHttps, requireHttps, type Caller } from './checks';
 import { createKeylessLimit, limitConnections, rateLimits, type RateLimiter } from './limits';
+import type { ListenerDeps } from './internal-app';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
 import { getApplicationForPartner } from './routes/credit-applications';
@@ -21,19 +21,13 @@ import { requireSandbox, simulateCreditApplication, simulateEvent } from './rout
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 import { getWebhookEndpoint, listWebhookKeys } from './routes/webhooks';
 
-interface AppDeps extends Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
+interface AppDeps extends ListenerDeps, Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
   readonly limiter: RateLimiter;
-  readonly onKeyUsed: (keyId: string) => void;
-  /** Calls without a valid key per source address and minute. */
-  readonly keylessPerMinute: number;
   readonly logger: FastifyBaseLogger;
   readonly metrics: ApiMetrics;
-  readonly tracer: RequestTracer | null;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
   readonly tls: TlsFiles | null;
-  /** Addresses and CIDRs of proxies whose `X-Forwarded-*` headers count. */
-  readonly trustedProxies: readonly string[];
   /** What the guide names as addresses that webhooks come from; none: any. */
   readonly sourceAddresses: readonly string[];
 }
@@ -57,7 +51,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     forceCloseConnections: 'idle',
   });
   const connections = proxied ? null : limitConnections(app.server, () => metrics.connectionsClosed.inc());
-  answerBrokenRequests(app, observeRequests(app, logger, metrics));
+  answerBrokenRequests(app, observeRequests(app, metrics));
   markAnswers(app);
   metrics.observeConnections(app);
   traceRequests(app, deps.tracer);

@@ -15,12 +15,14 @@ import {
   recordLenderEvent,
 } from './routes/credit-applications';
 
-interface ApplicationsDeps {
+/** What both listeners of an API process need. */
+export interface ListenerDeps {
   readonly queries: ApiQueries;
-  readonly metrics: Pick<ApiMetrics, 'observeRequest' | 'crowdedQuoteApplications' | 'keylessRefused'>;
+  readonly metrics: ApiMetrics;
+  /** Calls without a valid key per source address and minute. */
   readonly keylessPerMinute: number;
   readonly onKeyUsed: (keyId: string) => void;
-  /** Addresses and CIDRs of proxies whose `X-Forwarded-For` names the source. */
+  /** Addresses and CIDRs of proxies whose `X-Forwarded-*` headers count. */
   readonly trustedProxies: readonly string[];
   readonly tracer: RequestTracer | null;
 }
@@ -30,7 +32,7 @@ interface InternalAppDeps {
   readonly metrics: () => Promise<string>;
   readonly checkReady: () => Promise<void>;
   /** Null in a process that takes no credit applications: a worker. */
-  readonly applications: ApplicationsDeps | null;
+  readonly applications: ListenerDeps | null;
 }
 
 /** Builds the internal listener for a private network: health, readiness, metrics and credit applications. */
@@ -61,11 +63,11 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   app.get('/metrics', async (_request, reply) =>
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await metrics()),
   );
-  if (applications !== null) addApplications(app, applications, logger);
+  if (applications !== null) addApplications(app, applications);
   return app;
 }
 
-function addApplications(app: FastifyInstance, deps: ApplicationsDeps, logger: FastifyBaseLogger): void {
+function addApplications(app: FastifyInstance, deps: ListenerDeps): void {
   const { queries, metrics } = deps;
   const keyless = createKeylessLimit(deps.keylessPerMinute, () => metrics.keylessRefused.inc());
   const document = JSON.stringify(openApi);
@@ -73,7 +75,7 @@ function addApplications(app: FastifyInstance, deps: ApplicationsDeps, logger: F
   void app.register(async (keyed) => {
     // These come before the check of the key, so that its refusals are counted and logged too.
     traceRequests(keyed, deps.tracer);
-    observeRequests(keyed, logger, metrics);
+    observeRequests(keyed, metrics);
     keyed.decorateRequest('service');
     keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless, deps.onKeyUsed));
     createCreditApplication(keyed, queries, metrics);

@@ -21,17 +21,9 @@ export interface TlsFiles {
 /** Longest time for a whole request to arrive, headers and body, in milliseconds. */
 export const REQUEST_TIMEOUT_MS = 10_000;
 
-// Server timeouts of every listener. Honest requests are under 20 KiB and arrive within a second.
-const TIMEOUTS = {
-  requestTimeout: REQUEST_TIMEOUT_MS,
+// Options of Node's server. Honest requests are under 20 KiB and arrive within a second.
+const SERVER = {
   headersTimeout: REQUEST_TIMEOUT_MS,
-  /** For idle connections. It is longer than the 60 s of common proxies, so that the proxy closes first. */
-  keepAliveTimeout: 72_000,
-  /**
-   * Closes a connection without traffic, because a client that reads no answers keeps them in memory.
-   * It is longer than the slowest answer (10 s).
-   */
-  connectionTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 16 * 1024,
   // `properHttp` checks this, and answers in the contract's form.
@@ -50,6 +42,14 @@ const CIPHERS = [
 export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
 
 const SHARED = {
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  /** For idle connections. It is longer than the 60 s of common proxies, so that the proxy closes first. */
+  keepAliveTimeout: 72_000,
+  /**
+   * Closes a connection without traffic, because a client that reads no answers keeps them in memory.
+   * It is longer than the slowest answer (10 s).
+   */
+  connectionTimeout: 20_000,
   // A logger for each request would cost more than the line it usually writes.
   childLoggerFactory: (logger: FastifyBaseLogger) => logger,
   logController: new LogController({ disableRequestLogging: true }),
@@ -58,7 +58,7 @@ const SHARED = {
   // Fastify would answer an undecodable path without our hooks. It becomes an unknown path instead.
   rewriteUrl: ({ url = '/' }: { url?: string | undefined }) => (isReadable(url) ? url : '/unreadable'),
   // Ids of any length reach their route, which answers 404.
-  routerOptions: { maxParamLength: TIMEOUTS.maxHeaderSize },
+  routerOptions: { maxParamLength: SERVER.maxHeaderSize },
 };
 
 function isReadable(url: string): boolean {
@@ -72,12 +72,10 @@ function isReadable(url: string): boolean {
 }
 
 export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
-  const { requestTimeout, keepAliveTimeout, connectionTimeout, ...server } = TIMEOUTS;
-  const timeouts = { ...SHARED, requestTimeout, keepAliveTimeout, connectionTimeout };
-  if (tls === null) return { ...timeouts, http: server };
+  if (tls === null) return { ...SHARED, http: SERVER };
   // Fastify() declares https options in another overload.
-  const https = { ...server, cert: tls.cert, key: tls.key, ...TLS };
-  return { ...timeouts, https } as FastifyHttpOptions<Server>;
+  const https = { ...SERVER, cert: tls.cert, key: tls.key, ...TLS };
+  return { ...SHARED, https } as FastifyHttpOptions<Server>;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { ID_PATTERNS } from '../contracts/fields';
 import { showProcess } from '../runtime/process';
@@ -102,13 +102,9 @@ export function openConnections(app: FastifyInstance): Promise<number> {
  * without a limit per key, a few lines a second are logged and the others counted.
  * @returns counts and logs an unreadable request, for which Fastify runs no hooks
  */
-export function observeRequests(
-  app: FastifyInstance,
-  logger: FastifyBaseLogger,
-  metrics: Pick<ApiMetrics, 'observeRequest'>,
-) {
+export function observeRequests(app: FastifyInstance, metrics: Pick<ApiMetrics, 'observeRequest'>) {
   // The line contains no secrets, and searching it for some would double its cost.
-  const lines = logger.child({}, { redact: [] });
+  const lines = app.log.child({}, { redact: [] });
   const sample = createRefusalSample((kind, leftOut) =>
     lines.info({ ...kind, leftOut }, 'refusals not logged'),
   );

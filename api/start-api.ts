@@ -39,23 +39,11 @@ export interface ApiProcessOptions {
   readonly redisTimeoutMs?: number;
 }
 
-export interface ApiProcess {
-  readonly apiPort: number;
-  readonly internalPort: number;
-  /**
-   * Gives new connections this certificate.
-   * @throws when it cannot be used; then the old one stays
-   */
-  useCertificate(tls: TlsFiles): void;
-  /** Stops listening after SHUTDOWN_DELAY_MS, finishes what is under way, then closes Postgres and Redis. */
-  close(): Promise<void>;
-}
-
-export async function startApi(options: ApiProcessOptions): Promise<ApiProcess> {
+export async function startApi(options: ApiProcessOptions) {
   return openTogether((closers) => start(options, closers));
 }
 
-async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiProcess> {
+async function start(options: ApiProcessOptions, closers: Closers) {
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
   const tracing = openTracing(config, 'pfqs-api');
@@ -112,6 +100,14 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   closers.add(() => catalogue.close());
 
   const queries = apiQueries({ ...database, pages: pages.sql }, config, tracing);
+  const shared = {
+    queries,
+    metrics,
+    tracer: tracing,
+    onKeyUsed: keyUses.used,
+    keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
+    trustedProxies: config.TRUSTED_PROXIES,
+  };
   let stopping = false;
   const internal = buildInternalApp({
     logger,
@@ -120,30 +116,18 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
       if (stopping) throw new Error('stopping');
       await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
-    applications: {
-      onKeyUsed: keyUses.used,
-      queries,
-      metrics,
-      tracer: tracing,
-      keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
-      trustedProxies: config.TRUSTED_PROXIES,
-    },
+    applications: shared,
   });
   // Readiness and metrics can be read while the public listener drains.
   closers.add(() => withGrace(internal.close(), LAST_GRACE_MS));
   const app = buildApp({
-    onKeyUsed: keyUses.used,
-    queries,
+    ...shared,
     catalogue,
     attempts,
     limiter,
-    keylessPerMinute: config.KEYLESS_CALLS_PER_MINUTE,
     logger,
-    metrics,
     tls: options.tls,
-    trustedProxies: config.TRUSTED_PROXIES,
     sourceAddresses: config.WEBHOOK_SOURCE_ADDRESSES,
-    tracer: tracing,
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
   });
   const drain = drainable(app);
@@ -160,7 +144,12 @@ async function start(options: ApiProcessOptions, closers: Closers): Promise<ApiP
   return {
     apiPort,
     internalPort,
-    useCertificate: (tls) => useCertificate(app.server, tls),
+    /**
+     * Gives new connections this certificate.
+     * @throws when it cannot be used; then the old one stays
+     */
+    useCertificate: (tls: TlsFiles) => useCertificate(app.server, tls),
+    /** Stops listening after SHUTDOWN_DELAY_MS, finishes what is under way, then closes Postgres and Redis. */
     close: () => closers.close(),
   };
 }
