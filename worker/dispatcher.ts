@@ -28,8 +28,6 @@ interface DispatcherDeps {
   readonly batch: number;
 }
 
-export type Dispatcher = ReturnType<typeof startDispatcher>;
-
 /**
  * Claims due notifications and starts their workflows. A dispatcher may die at any point: the row stays
  * until the delivery has ended, and is due again when its lease runs out. Starting a workflow twice

@@ -1,4 +1,4 @@
-import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import type { endpointHistory } from '../db/endpoints/attempts';
 import type { Tenant } from '../domain/tenant';
 import type { Busy } from '../activities';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
@@ -78,15 +78,8 @@ const IN_A_ROW = 10;
 /** After a slow success, this many fast attempts are enough. */
 const AFTER_SLOW = 3;
 
-export interface AttemptPace {
-  readonly outcome: DeliveryOutcome['kind'] | 'unknown';
-  readonly durationMs: number | null;
-}
-
-export interface EndpointHistory {
-  readonly endpointId: string;
-  readonly attempts: readonly AttemptPace[];
-}
+export type EndpointHistory = NonNullable<Awaited<ReturnType<typeof endpointHistory>>>;
+export type AttemptPace = EndpointHistory['attempts'][number];
 
 interface EndpointSpeedDeps {
   readonly recall: (of: Tenant) => Promise<EndpointHistory | null>;

@@ -6,6 +6,7 @@ import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states
 import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
+import type { WorkerOptions } from './options';
 import type { FastPath, FastPathAnswer } from './slots';
 
 /** Temporal's client would retry for many seconds. The row is safe in Postgres, and is claimed again. */
@@ -16,16 +17,9 @@ const WATCH_MS = 1_500;
 /** An answer is valid for this long, so that two requests may fail in between. */
 const ANSWER_VALID_MS = 5_000;
 
-interface Ladders {
-  readonly test: readonly number[];
-  readonly status: readonly number[];
-}
-
-interface DeliveryStarterDeps {
+interface DeliveryStarterDeps extends Pick<WorkerOptions, 'taskQueue' | 'ladders'> {
   /** Uses the worker's own connection, so that the first workflow task needs no polling (eager start). */
   readonly client: Client;
-  readonly taskQueue: string;
-  readonly ladders: Ladders;
   readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
   readonly build: Pick<BuildWatch, 'eager'>;
   readonly onPath: (path: StartPath) => void;
@@ -95,15 +89,8 @@ const keyword = (name: keyof typeof SEARCH_ATTRIBUTE, value: string) => ({
   value,
 });
 
-export interface Build {
-  readonly deploymentName: string;
-  readonly buildId: string;
-}
-
-interface BuildWatchDeps {
+interface BuildWatchDeps extends Pick<WorkerOptions, 'taskQueue' | 'build'> {
   readonly client: Client;
-  readonly taskQueue: string;
-  readonly build: Build | null;
   readonly monotonicMs: () => number;
   readonly onError: (error: unknown) => void;
 }

@@ -21,7 +21,7 @@ import { keepBeating, openTogether, type Closers, reportLogin } from '../runtime
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
 import { inRound, withTimeout } from '../timing/timing';
-import { startDispatcher, type Dispatcher } from './dispatcher';
+import { startDispatcher } from './dispatcher';
 import {
   createClockWatch,
   createWorkerEvents,
@@ -83,7 +83,6 @@ function start(options: WorkerOptions, closers: Closers) {
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
   });
-  const attemptEnds: AttemptEnds = new Set();
   const activities = createActivities({
     sql,
     fastPath,
@@ -97,11 +96,11 @@ function start(options: WorkerOptions, closers: Closers) {
     warn: events.warn,
     onEnd: (end) => {
       events.ended(end);
-      for (const attemptEnded of attemptEnds) attemptEnded();
+      session.dispatch()?.dispatcher.attemptEnded();
     },
     onRecorded: (attempt, ms) => {
       events.recorded(attempt, ms);
-      for (const attemptEnded of attemptEnds) attemptEnded(attempt.notificationId);
+      session.dispatch()?.dispatcher.attemptEnded(attempt.notificationId);
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
@@ -118,7 +117,7 @@ function start(options: WorkerOptions, closers: Closers) {
   });
 
   const session = keepSession(options, activities, (client) =>
-    startDispatch(client, options, { sql, fastPath, events, metrics, attemptEnds }),
+    startDispatch(client, options, { sql, fastPath, events, metrics }),
   );
   closers.add(() => session.close());
 
@@ -188,22 +187,13 @@ function start(options: WorkerOptions, closers: Closers) {
 
 const monotonicMs = () => performance.now();
 
-/** Called when an attempt has been recorded here, or a notification has ended without one. */
-type AttemptEnds = Set<Dispatcher['attemptEnded']>;
-
 function startDispatch(
   client: Client,
   options: WorkerOptions,
-  deps: {
-    readonly sql: Sql;
-    readonly fastPath: FastPath;
-    readonly events: WorkerEvents;
-    readonly metrics: WorkerMetrics;
-    readonly attemptEnds: AttemptEnds;
-  },
+  deps: { sql: Sql; fastPath: FastPath; events: WorkerEvents; metrics: WorkerMetrics },
 ) {
   const { taskQueue, logger, ladders } = options;
-  const { sql, fastPath, events, metrics, attemptEnds } = deps;
+  const { sql, fastPath, events, metrics } = deps;
   const repeats = repeatedWarnings(logger);
 
   const build = watchBuild({
@@ -235,7 +225,6 @@ function startDispatch(
     sweepMs: options.sweepMs,
     batch: BATCH,
   });
-  attemptEnds.add(dispatcher.attemptEnded);
   build.onChange((current) => {
     if (current) dispatcher.wake();
     const buildId = options.build?.buildId ?? null;
@@ -263,7 +252,6 @@ function startDispatch(
     dispatcher,
     build,
     async stop() {
-      attemptEnds.delete(dispatcher.attemptEnded);
       await Promise.all([dispatcher.stop(), reconciler.stop(), schedule.stop(), build.stop()]);
     },
   };

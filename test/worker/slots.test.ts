@@ -7,6 +7,7 @@ import {
   type SendSlots,
 } from '../../worker/slots';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import type { Tenant } from '../../domain/tenant';
 
 const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
@@ -16,19 +17,9 @@ const times = (count: number, pace = FAST) => Array.from({ length: count }, () =
 /** Lets what has ended leave its slot. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** What the database remembers. */
-function speedOf(history: EndpointHistory | null = null) {
-  const errors: unknown[] = [];
-  const speed = createEndpointSpeed({
-    recall: async () => history,
-    onError: (error) => errors.push(error),
-  });
-  return {
-    ...speed,
-    observe10: (endpointId: string) =>
-      times(10).forEach((pace) => speed.observe({ ...OF, endpointId }, pace)),
-  };
-}
+/** @param history what the database remembers */
+const speedOf = (history: EndpointHistory | null = null) =>
+  createEndpointSpeed({ recall: async () => history, onError: () => undefined });
 
 describe('how fast an endpoint is', () => {
   const ten = times(10);
@@ -55,20 +46,16 @@ describe('how fast an endpoint is', () => {
 
   test('an endpoint in the place of another has to prove itself anew', () => {
     const speed = speedOf();
-    speed.observe10('whe_1');
+    for (const pace of ten) speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
     speed.observe({ ...OF, endpointId: 'whe_2' }, FAST);
     expect(speed.fast(OF)).toBeNull();
   });
 
-  test.each<[string, readonly AttemptPace[], string | null]>([
-    ['ten fast attempts', times(10), 'whe_1'],
-    ['ten, and a slow one before them', [...times(10), { outcome: 'failed', durationMs: 9 }], 'whe_1'],
+  test.each<[string, AttemptPace[], string | null]>([
+    ['ten fast attempts', ten, 'whe_1'],
+    ['ten, and a failure before them', [...ten, failed], 'whe_1'],
     ['nine', times(9), null],
-    [
-      'a newest one that nobody knows the end of',
-      [{ outcome: 'unknown', durationMs: null }, ...times(10)],
-      null,
-    ],
+    ['a newest one that nobody knows the end of', [{ outcome: 'unknown', durationMs: null }, ...ten], null],
   ])('a new process recalls %s', async (_what, attempts, endpointId) => {
     const speed = speedOf({ endpointId: 'whe_1', attempts });
     expect(speed.fast(OF)).toBeNull();
@@ -82,7 +69,7 @@ describe('how fast an endpoint is', () => {
   ] as const)(
     'what is recalled of an endpoint that %s does not count',
     async (_what, endpointId, outcome) => {
-      const speed = speedOf({ endpointId: 'whe_1', attempts: times(10) });
+      const speed = speedOf({ endpointId: 'whe_1', attempts: ten });
       expect(speed.fast(OF)).toBeNull();
       speed.observe({ ...OF, endpointId }, { outcome, durationMs: 5 });
       await settled();
@@ -91,19 +78,13 @@ describe('how fast an endpoint is', () => {
   );
 
   test('a database that cannot be asked is asked again', async () => {
-    let asked = 0;
-    const errors: unknown[] = [];
-    const speed = createEndpointSpeed({
-      recall: async () => {
-        asked += 1;
-        if (asked === 1) throw new Error('away');
-        return { endpointId: 'whe_1', attempts: times(10) };
-      },
-      onError: (error) => errors.push(error),
-    });
+    const onError = jest.fn();
+    const recall = jest.fn().mockRejectedValueOnce(new Error('away'));
+    const speed = createEndpointSpeed({ recall, onError });
     speed.fast(OF);
     await settled();
-    expect(errors).toHaveLength(1);
+    expect(onError).toHaveBeenCalledTimes(1);
+    recall.mockResolvedValue({ endpointId: 'whe_1', attempts: ten });
     speed.fast(OF);
     await settled();
     expect(speed.fast(OF)).toBe('whe_1');
@@ -114,17 +95,10 @@ describe('slots on the fast path', () => {
   function queue(slots = 2) {
     const clock = { now: 0 };
     const fast = new Set(['P100001', 'P100002']);
-    const made = createFastPath({
-      speed: {
-        fast: ({ partnerId }) => (fast.has(partnerId) ? `whe_${partnerId}` : null),
-      },
-      slots,
-      monotonicMs: () => clock.now,
-    });
-    const reserve = (
-      notificationId: string,
-      of: (typeof OF | typeof OTHER) & { readonly waits?: boolean } = OF,
-    ) => made.reserve({ ...of, notificationId });
+    const speed = { fast: ({ partnerId }: Tenant) => (fast.has(partnerId) ? `whe_${partnerId}` : null) };
+    const made = createFastPath({ speed, slots, monotonicMs: () => clock.now });
+    const reserve = (notificationId: string, of: Tenant & { readonly waits?: boolean } = OF) =>
+      made.reserve({ ...of, notificationId });
     return { ...made, reserve, clock, fast };
   }
 
@@ -159,19 +133,13 @@ describe('slots on the fast path', () => {
     expect(enter('a')).toBeNull();
   });
 
-  test('one that only waits needs no fast endpoint, and is for none', () => {
+  test('an endpoint that is not fast gets none; one that only waits needs no fast endpoint, and is for none', () => {
     const { reserve, enter, fast } = queue();
-    fast.clear();
-    expect(reserve('a')).toBe('endpoint_not_fast');
-    expect(reserve('b', { ...OF, waits: true })).toBe('fast');
-    expect(enter('b')?.endpointId).toBe('');
-  });
-
-  test('an endpoint that is not fast gets none', () => {
-    const { reserve, fast } = queue();
     fast.delete('P100001');
     expect(reserve('a')).toBe('endpoint_not_fast');
     expect(reserve('b', OTHER)).toBe('fast');
+    expect(reserve('c', { ...OF, waits: true })).toBe('fast');
+    expect(enter('c')?.endpointId).toBe('');
   });
 
   test('an endpoint that lets one attempt wait gets no more, before that has ended', () => {
@@ -189,26 +157,16 @@ describe('slots on the fast path', () => {
 /** A clock that a test sets, and attempts that it ends. */
 function stage(slots: number, random = () => 0) {
   let nowMs = 0;
-  let refusals = 0;
-  const sendSlots = createSendSlots({
-    slots,
-    random,
-    monotonicMs: () => nowMs,
-    onBusy: () => (refusals += 1),
-  });
-  return {
-    sendSlots,
-    at: (ms: number) => void (nowMs = ms),
-    refusals: () => refusals,
-  };
+  const onBusy = jest.fn();
+  const sendSlots = createSendSlots({ slots, random, monotonicMs: () => nowMs, onBusy });
+  return { sendSlots, onBusy, at: (ms: number) => void (nowMs = ms) };
 }
 
 /** Begins attempts that end when told. @returns how many found a place */
 function hang(sendSlots: SendSlots, queue: string, wanted: number) {
   const ends: (() => void)[] = [];
-  for (let nth = 0; nth < wanted; nth += 1) {
+  for (let nth = 0; nth < wanted; nth += 1)
     void sendSlots.run(queue, () => new Promise<void>((resolve) => ends.push(resolve)));
-  }
   return {
     found: ends.length,
     /** Ends one of them; false when none is left. */
@@ -226,10 +184,10 @@ const waitOf = async (sendSlots: SendSlots, queue: string) => {
 };
 
 it('gives an endpoint sixteen slots, and the seventeenth is told when to ask again', async () => {
-  const { sendSlots, refusals } = stage(400);
+  const { sendSlots, onBusy } = stage(400);
   const one = hang(sendSlots, 'P1/live', 20);
   expect(one.found).toBe(SENDS_PER_ENDPOINT);
-  expect(refusals()).toBe(4);
+  expect(onBusy).toHaveBeenCalledTimes(4);
   expect(sendSlots.underWay()).toEqual({ all: 16, most: 16 });
   expect(await waitOf(sendSlots, 'P1/live')).toBeGreaterThanOrEqual(1_000);
   expect(await waitOf(sendSlots, 'P1/sandbox')).toBe('sent');
@@ -249,10 +207,7 @@ it('gives the place on when an attempt ends, however it ends', async () => {
 
 it('keeps slots for others while thirty endpoints hang', async () => {
   const { sendSlots } = stage(400);
-  const found: number[] = [];
-  for (let endpoint = 0; endpoint < 30; endpoint += 1) {
-    found.push(hang(sendSlots, `P${endpoint}/live`, 500).found);
-  }
+  const found = Array.from({ length: 30 }, (_, nth) => hang(sendSlots, `P${nth}/live`, 500).found);
   expect(found.slice(0, 20)).toEqual(Array<number>(20).fill(16));
   // Towards the end each gets a quarter of what is left.
   expect(found).toEqual(found.toSorted((a, b) => b - a));
@@ -308,9 +263,8 @@ it('lets nobody sleep for more than ten minutes and a jitter of a second', async
   const { sendSlots } = stage(400, () => 0.999);
   hang(sendSlots, 'P1/live', 16);
   let longest = 0;
-  for (let nth = 0; nth < 20_000; nth += 1) {
+  for (let nth = 0; nth < 20_000; nth += 1)
     longest = Math.max(longest, Number(await waitOf(sendSlots, 'P1/live')));
-  }
   expect(longest).toBeGreaterThan(600_000);
   expect(longest).toBeLessThanOrEqual(601_000);
 });
