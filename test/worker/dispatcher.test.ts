@@ -14,30 +14,38 @@ const one = (notificationId: string): ClaimedNotification => ({
 });
 const NOTHING: Claim = { claimed: [], waiting: false, contended: false, turn: null };
 
+type Deps = Parameters<typeof startDispatcher>[0];
+/** A dispatcher of which all else does nothing. */
+const dispatcherOf = (deps: Pick<Deps, 'claim' | 'start' | 'sweepMs'> & Partial<Deps>) =>
+  startDispatcher({
+    markStarted: async () => undefined,
+    giveBack: async () => undefined,
+    onStarted: () => undefined,
+    onError: () => undefined,
+    monotonicMs: () => performance.now(),
+    batch: 64,
+    ...deps,
+  });
+
 test('started deliveries are written down, but for those not started and those whose attempt has ended', async () => {
   const claims: Claim[] = [{ ...NOTHING, claimed: ['failed', 'ended early', 'ended', 'started'].map(one) }];
   const writes: string[][] = [];
   let begun: () => void = () => undefined;
   const beginning = new Promise<void>((resolve) => (begun = resolve));
-  const dispatcher = startDispatcher({
+  const dispatcher = dispatcherOf({
     claim: async () => {
       const claim = claims.shift();
       if (claim === undefined) begun();
       return claim ?? NOTHING;
     },
     markStarted: async (started) => void writes.push(started.map(({ notificationId }) => notificationId)),
-    giveBack: async () => undefined,
     start: async ({ notificationId }) => {
       await Promise.resolve();
       if (notificationId === 'failed') throw new Error('Temporal is away');
       // Before its start is answered.
       if (notificationId === 'ended early') dispatcher.attemptEnded(notificationId);
     },
-    onStarted: () => undefined,
-    onError: () => undefined,
-    monotonicMs: () => performance.now(),
     sweepMs: 10,
-    batch: 64,
   });
   await beginning;
   dispatcher.attemptEnded('ended');
@@ -50,20 +58,15 @@ test('a start that fails is given back, and claimed again after a second althoug
   const claimedAtMs: number[] = [];
   let again: () => void = () => undefined;
   const retried = new Promise<void>((resolve) => (again = resolve));
-  const dispatcher = startDispatcher({
+  const dispatcher = dispatcherOf({
     claim: async () => {
       if (claimedAtMs.push(performance.now()) === 2) again();
       return claimedAtMs.length === 1 ? { ...NOTHING, claimed: [one('a')] } : NOTHING;
     },
-    markStarted: async () => undefined,
     giveBack: async (failed, pauseMs) =>
       void given.push(...failed.map(({ notificationId }): [string, number] => [notificationId, pauseMs])),
     start: () => Promise.reject(new Error('Temporal is away')),
-    onStarted: () => undefined,
-    onError: () => undefined,
-    monotonicMs: () => performance.now(),
     sweepMs: 60_000,
-    batch: 64,
   });
   await retried;
   await dispatcher.stop();
