@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { randomBytes, webcrypto, createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, KeyObject, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import * as x509 from '@peculiar/x509';
 
@@ -34,7 +34,7 @@ export async function createAuthority(commonName: string, validity: Validity): P
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
+  return toPem(cert, keys);
 }
 
 type CertificateUse = 'serverAuth' | 'clientAuth';
@@ -64,7 +64,7 @@ export async function issueCertificate(
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
     ],
   });
-  return { cert: `${cert.toString('pem')}\n`, key: await keyPem(keys.privateKey) };
+  return toPem(cert, keys);
 }
 
 export function isIssuedBy(cert: string, authority: string): boolean {
@@ -78,14 +78,13 @@ function serialNumber(): string {
   return bytes.toString('hex');
 }
 
-async function keyPem(key: webcrypto.CryptoKey): Promise<string> {
-  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64');
-  const lines = der.match(/.{1,64}/g)?.join('\n') ?? '';
-  return `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`;
+function toPem(cert: x509.X509Certificate, { privateKey }: webcrypto.CryptoKeyPair): IssuedCertificate {
+  const key = KeyObject.from(privateKey).export({ type: 'pkcs8', format: 'pem' }).toString();
+  return { cert: `${cert.toString('pem')}\n`, key };
 }
 
 function signingKey(pem: string): Promise<webcrypto.CryptoKey> {
-  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
+  const der = createPrivateKey(pem).export({ type: 'pkcs8', format: 'der' });
   return webcrypto.subtle.importKey('pkcs8', der, KEYS, false, ['sign']);
 }
 

@@ -23,8 +23,11 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const config = parsed.data;
   if ((config.TLS_CERT_FILE === undefined) !== (config.TLS_KEY_FILE === undefined))
     throw new ConfigError('TLS_CERT_FILE and TLS_KEY_FILE belong together: set both or neither.');
-  const retention = retentionFault(config);
-  if (retention !== null) throw new ConfigError(retention);
+  const { payloads, attempts, notifications } = retentionDays(config);
+  if (notifications < Math.max(payloads, attempts))
+    throw new ConfigError(
+      'RETENTION_NOTIFICATIONS_DAYS must not be less than RETENTION_ATTEMPTS_DAYS or RETENTION_PAYLOADS_DAYS.',
+    );
   return { ...config, WORKER_BUILD_ID: config.WORKER_BUILD_ID ?? config.TEMPORAL_WORKER_BUILD_ID };
 }
 
@@ -42,12 +45,6 @@ export const retentionDays = (config: Config): RetentionDays => ({
   notifications: config.RETENTION_NOTIFICATIONS_DAYS,
   quotes: config.RETENTION_QUOTES_DAYS,
 });
-
-function retentionFault(config: Config): string | null {
-  const { payloads, attempts, notifications } = retentionDays(config);
-  if (notifications >= Math.max(payloads, attempts)) return null;
-  return 'RETENTION_NOTIFICATIONS_DAYS must not be less than RETENTION_ATTEMPTS_DAYS or RETENTION_PAYLOADS_DAYS.';
-}
 
 /**
  * Where webhooks may go: public addresses at port 443; in development also the named receivers.

@@ -57,16 +57,10 @@ export function openTracing(
   });
   const tracer = provider.getTracer('pfqs');
   const active = new AsyncLocalStorage<Span>();
-  const below = (span: Span | undefined) =>
-    span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span);
 
   return {
     /** @param request.traceParent the caller's header, to which the span is only linked */
-    begin(request: {
-      readonly method: string;
-      readonly requestId: string;
-      readonly traceParent: string | undefined;
-    }) {
+    begin(request: { method: string; requestId: string; traceParent: string | undefined }) {
       const { method, requestId, traceParent } = request;
       const callers = parseTraceParent(traceParent);
       const span = tracer.startSpan(
@@ -90,11 +84,9 @@ export function openTracing(
       };
     },
     async step<T>(name: string, task: () => Promise<T>): Promise<T> {
-      const span = tracer.startSpan(
-        name,
-        { attributes: { 'db.system.name': 'postgresql' } },
-        below(active.getStore()),
-      );
+      const parent = active.getStore();
+      const context = parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent);
+      const span = tracer.startSpan(name, { attributes: { 'db.system.name': 'postgresql' } }, context);
       try {
         return await active.run(span, task);
       } catch (error) {

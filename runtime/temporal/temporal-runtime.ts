@@ -60,11 +60,6 @@ async function freePort(): Promise<number> {
 
 function plain(meta: LogEntry['meta']): Record<string, unknown> {
   const { taskQueue, workflowId, activityType, attempt, error } = meta ?? {};
-  return {
-    taskQueue,
-    workflowId,
-    activityType,
-    attempt,
-    ...(error !== undefined && { err: errorFacts(error) }),
-  };
+  const err = error === undefined ? undefined : errorFacts(error);
+  return { taskQueue, workflowId, activityType, attempt, err };
 }
