@@ -39,15 +39,12 @@ export function getDocumentation(app: FastifyInstance, sourceAddresses: readonly
   );
   app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(LLMS_TEXT));
   app.get('/docs', (_request, reply) => reply.redirect('/docs/'));
+  const ourAddresses = `Webhooks come from ${sourceAddresses.join(', ')}`;
   for (const file of filesOfSite()) {
     const read = readFileSync(join(SITE, file));
     // A page and its script have the same text.
     const named = sourceAddresses.length > 0 && read.includes(ANY_ADDRESS);
-    const body = named
-      ? Buffer.from(
-          read.toString().replaceAll(ANY_ADDRESS, `Webhooks come from ${sourceAddresses.join(', ')}`),
-        )
-      : read;
+    const body = named ? Buffer.from(read.toString().replaceAll(ANY_ADDRESS, ourAddresses)) : read;
     const headers = {
       'content-type': TYPES[extname(file)] ?? 'text/plain; charset=utf-8',
       'content-security-policy': POLICY,
