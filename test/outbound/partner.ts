@@ -32,16 +32,17 @@ export async function startReceiver(listener: RequestListener, options: Receiver
   return listen(createHttpsServer({ ...(await certificateFor()), ...options.tls }, listener), options);
 }
 
-/** The same, but bytes for bytes: `onData` is called when a request, or more of it, has come in. */
+/** The same, but bytes for bytes: `onData` is called when the nth request of a connection has come in. */
 export async function startRawReceiver(
-  onData: (socket: TLSSocket, reset: () => void, bytes: Buffer) => void,
+  onData: (socket: TLSSocket, reset: () => void, nth: number) => void,
   options: ReceiverOptions = {},
 ) {
   const underneath = new Map<number | undefined, Socket>();
   const server = createTlsServer({ ...(await certificateFor()), ...options.tls }, (socket) => {
     const reset = () => void underneath.get(socket.remotePort)?.resetAndDestroy();
+    let nth = 0;
     socket.on('error', () => {});
-    socket.on('data', (bytes: Buffer) => onData(socket, reset, bytes));
+    socket.on('data', () => onData(socket, reset, (nth += 1)));
   });
   server.on('connection', (socket: Socket) => underneath.set(socket.remotePort, socket));
   return listen(server, options);
