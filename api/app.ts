@@ -17,7 +17,7 @@ import { getDocumentation } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { getNotification, listNotifications, resendNotification } from './routes/notifications';
 import { getRecovery, recoverNotifications } from './routes/recoveries';
-import { requireSandbox, simulateCreditApplication, simulateEvent } from './routes/sandbox';
+import { simulateApplications } from './routes/sandbox';
 import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
 import { getWebhookEndpoint, listWebhookKeys } from './routes/webhooks';
 
@@ -69,12 +69,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       connections?.proven(request.raw.socket);
     });
     getFinanceQuote(keyed, deps);
-    await keyed.register(async (sandbox) => {
-      requireSandbox(sandbox);
-      knownQuery(sandbox);
-      simulateCreditApplication(sandbox, queries);
-      simulateEvent(sandbox, queries);
-    });
+    await keyed.register(async (sandbox) => simulateApplications(sandbox, queries));
     await keyed.register(async (strict) => {
       knownQuery(strict);
       listNotifications(strict, queries);

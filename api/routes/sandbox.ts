@@ -4,21 +4,20 @@ import { partnerApplicationSchema } from '../../contracts/webhook-event';
 import type { SimulateAnswer } from '../../db/applications/simulate';
 import { STORIES, statesAfter, type ApplicationState } from '../../domain/application-states';
 import { answerer } from '../answers';
-import { bodyOf } from '../body';
+import { bodyOf, knownQuery } from '../body';
 import { ApiError, NO_SUCH_ENDPOINT } from '../errors';
 import { idRoute } from '../observe';
 import type { ApiQueries } from '../queries';
 import { noSuchApplication, readForPartner, type ApplicationPath } from './credit-applications';
 
-/** For a live key there is no simulator. */
-export function requireSandbox(app: FastifyInstance): void {
+/** Lets a partner play the lender of its own applications. For a live key there is no simulator. */
+export function simulateApplications(app: FastifyInstance, queries: ApiQueries): void {
+  const sendAnswer = answerer(partnerApplicationSchema);
+  const { url, options } = idRoute('/v1/sandbox/credit-applications/{credit_application_id}/events');
   app.addHook('onRequest', async ({ caller }) => {
     if (caller.environment !== 'sandbox') throw NO_SUCH_ENDPOINT;
   });
-}
-
-export function simulateCreditApplication(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(partnerApplicationSchema);
+  knownQuery(app);
 
   app.post('/v1/sandbox/credit-applications', async (request, reply) => {
     const wanted = bodyOf(readSimulateApplication, request.body);
@@ -34,12 +33,6 @@ export function simulateCreditApplication(app: FastifyInstance, queries: ApiQuer
       await record(request, queries, applicationId, status);
     return sendAnswer(reply, await readForPartner(queries, applicationId, request.caller), 201);
   });
-}
-
-export function simulateEvent(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(partnerApplicationSchema);
-  const { url, options } = idRoute('/v1/sandbox/credit-applications/{credit_application_id}/events');
-
   app.post<ApplicationPath>(url, options, async (request, reply) => {
     const { status } = bodyOf(readSimulateEvent, request.body);
     const { credit_application_id: applicationId } = request.params;
