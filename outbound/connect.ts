@@ -82,15 +82,9 @@ export async function resolveTarget(
   { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
   signal?: AbortSignal,
 ): Promise<readonly string[]> {
-  const addresses = isIP(hostname)
-    ? [hostname]
-    : (hosts.get(hostname) ??
-      (await withTimeout(
-        ask(hostname, resolver),
-        dnsMs,
-        () => new DeliveryFault('dns', 'no answer in time'),
-        signal,
-      )));
+  const known = isIP(hostname) ? [hostname] : hosts.get(hostname);
+  const late = () => new DeliveryFault('dns', 'no answer in time');
+  const addresses = known ?? (await withTimeout(ask(hostname, resolver), dnsMs, late, signal));
   const blocked = addresses.find((address) => !isAllowed(address));
   if (blocked !== undefined) throw new DeliveryFault('blocked_address', `${blocked} is not a public address`);
   return addresses;

@@ -40,8 +40,8 @@ import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } f
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
 const BATCH = 64;
-/** Longest statement of the retention. The count of a large month takes seconds. */
-const RETENTION_STATEMENT_MS = 120_000;
+/** The count of a large month takes seconds, so a statement may take two minutes. */
+const RETENTION = { applicationName: 'pfqs retention', poolSize: 1, statementTimeoutMs: 120_000 };
 
 /** Starts a worker. It keeps trying to reach Temporal; rows wait in Postgres until then. */
 export async function startWorker(options: WorkerOptions) {
@@ -107,13 +107,7 @@ function start(options: WorkerOptions, closers: Closers) {
       speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
     },
     onRemovedMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
-    connectForRetention: () =>
-      connectDatabase({
-        url: databaseUrl,
-        poolSize: 1,
-        applicationName: 'pfqs retention',
-        statementTimeoutMs: RETENTION_STATEMENT_MS,
-      }),
+    connectForRetention: () => connectDatabase({ url: databaseUrl, ...RETENTION }),
   });
 
   const session = keepSession(options, activities, (client) =>

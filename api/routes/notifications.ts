@@ -89,9 +89,7 @@ function createCursors(readSecret: () => Promise<Buffer>) {
       throw error;
     }));
   async function macOf(position: string, scope: string): Promise<Buffer> {
-    const hmac = createHmac('sha256', await secretOnce())
-      .update(position)
-      .update(scope);
+    const hmac = createHmac('sha256', await secretOnce()).update(position + scope);
     return hmac.digest().subarray(0, MAC_BYTES);
   }
   return {
