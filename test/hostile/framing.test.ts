@@ -69,6 +69,11 @@ describe('request lines', () => {
   });
 });
 
+test('a plain request to the TLS port gets no answer of ours', async () => {
+  const { answers } = await exchange({ port: target.api.port, ca: null }, quoteBytes(target.api));
+  expect(answers).toEqual([]);
+});
+
 describe('lengths that contradict each other', () => {
   const trailers = 'X-Trailer: x\r\n'.repeat(3_000);
   const chunked = `${good.length.toString(16)}\r\n${good}\r\n0\r\n\r\n`;
@@ -139,9 +144,8 @@ describe('several requests at once', () => {
   });
 });
 
+/** Those that dawdle: slow.system.ts. */
 describe('clients that close or reset their connections half-way', () => {
-  /** Clients that close or reset their connections half-way. Those that dawdle: slow.system.ts. */
-
   test('a client that closes its side while it is served counts as gone', async () => {
     const { answers, closed, tookMs } = await exchange(target.api, '', {
       untilClosed: true,
