@@ -36,17 +36,24 @@ async function expectTheSame(url: string, status: number, key?: string): Promise
 }
 
 test.each([
-  ['/openapi.json', 200],
-  ['/llms.txt', 200],
-  ['/docs/nothing', 404],
-  ['/v1/nothing', 404],
-  ['/%zz', 404],
-  ['/v1/finance-quote', 404],
-  ['/v1/notifications/test', 404],
-  ['/v1/notifications/recover', 404],
-])('HEAD %s on the public listener', async (path, status) => {
-  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status);
-  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
+  ['/openapi.json', 200, 200],
+  ['/llms.txt', 200, 200],
+  ['/docs/nothing', 404, 404],
+  ['/v1/nothing', 404, 404],
+  ['/%zz', 404, 404],
+  ['/v1/finance-quote', 404, 404],
+  ['/v1/notifications/test', 404, 404],
+  ['/v1/notifications/recover', 404, 404],
+  ['/v1/notifications', 401, 200],
+  ['/v1/notifications?limit=x', 401, 400],
+  ['/v1/notifications/ntf_00000000000000000000000000', 401, 404],
+  ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 401, 404],
+  ['/v1/credit-applications/app_00000000000000000000000000', 401, 404],
+  ['/v1/webhook-keys', 401, 200],
+  ['/v1/webhook-endpoint', 401, 200],
+])('HEAD %s on the public listener: %i without a key, %i with one', async (path, without, keyed) => {
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, without);
+  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, keyed, api.keys.test);
 });
 
 test.each([
@@ -58,17 +65,4 @@ test.each([
   [`${APPLICATIONS}/app_00000000000000000000000000`, 401],
 ])('HEAD %s on the internal listener', async (path, status) => {
   await expectTheSame(`http://127.0.0.1:${api.internalPort}${path}`, status);
-});
-
-test.each([
-  ['/v1/notifications', 200],
-  ['/v1/notifications?limit=x', 400],
-  ['/v1/notifications/ntf_00000000000000000000000000', 404],
-  ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 404],
-  ['/v1/credit-applications/app_00000000000000000000000000', 404],
-  ['/v1/webhook-keys', 200],
-  ['/v1/webhook-endpoint', 200],
-])('HEAD of %s, with a key and without', async (path, status) => {
-  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, 401);
-  await expectTheSame(`https://127.0.0.1:${api.port}${path}`, status, api.keys.test);
 });

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { createKeyUses } from '../../api/catalogue';
 import { switchPartner } from '../../db/catalogue/partners';
 import { issueKey, lastUses, revokeKey, rotateKey, setKeyState } from '../../db/keys';
@@ -18,14 +19,9 @@ afterAll(async () => {
 });
 const api = useApi();
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 async function newKey(expiresInSeconds: number | null = null) {
-  const { key, summary } = await issueKey(api.database.db, {
-    partnerId: PARTNER_ID,
-    environment: 'sandbox',
-    expiresInSeconds,
-  });
+  const wanted = { partnerId: PARTNER_ID, environment: 'sandbox', expiresInSeconds } as const;
+  const { key, summary } = await issueKey(api.database.db, wanted);
   await heardOf(key);
   return { key, keyId: summary.keyId };
 }
@@ -34,9 +30,7 @@ async function newKey(expiresInSeconds: number | null = null) {
 const heardOf = (key: string, by: TestApi = api) =>
   until(async () => (await statusOf(key, by)) !== 401, 'the new key is known', 10_000);
 
-async function statusOf(key: string, of: TestApi = api): Promise<number> {
-  return (await of.quote({}, { key })).status;
-}
+const statusOf = async (key: string, of: TestApi = api) => (await of.quote({}, { key })).status;
 
 /** Milliseconds until the last call that does not see it, asking without pause. */
 async function timeUntil(seen: () => Promise<boolean>): Promise<number> {

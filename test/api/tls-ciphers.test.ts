@@ -1,14 +1,15 @@
 import 'reflect-metadata';
-import { webcrypto } from 'node:crypto';
+import { KeyObject, webcrypto } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { X509CertificateGenerator } from '@peculiar/x509';
-import Fastify from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { listenerOptions } from '../../api/listener';
 
 /** Which ciphers a listener with an RSA certificate agrees to. */
-let port: number;
 let cert: string;
-const app = async () => {
+let listener: FastifyInstance;
+beforeAll(async () => {
   const algorithm = {
     name: 'RSASSA-PKCS1-v1_5',
     hash: 'SHA-256',
@@ -21,23 +22,16 @@ const app = async () => {
     webcrypto,
   );
   cert = made.toString('pem');
-  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey));
-  const key = `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`;
-  return Fastify(listenerOptions({ cert, key }));
-};
-let listener: Awaited<ReturnType<typeof app>>;
-beforeAll(async () => {
-  listener = await app();
+  const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
+  listener = Fastify(listenerOptions({ cert, key }));
   await listener.listen({ port: 0, host: '127.0.0.1' });
-  ({ port } = listener.server.address() as { port: number });
 });
-afterAll(async () => {
-  await listener.close();
-});
+afterAll(() => listener.close());
 
 const agreed = (ciphers: string) =>
   new Promise<string>((resolve) => {
     const maxVersion = ciphers.startsWith('TLS_') ? 'TLSv1.3' : 'TLSv1.2';
+    const { port } = listener.server.address() as AddressInfo;
     const at = { port, host: '127.0.0.1', servername: 'localhost', ca: cert };
     const socket = connect({ ...at, ciphers, maxVersion });
     socket.once('secureConnect', () => {
