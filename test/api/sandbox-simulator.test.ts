@@ -54,12 +54,12 @@ test('a simulated application is opened from a quote, answered as it is read, an
   const moved = await move(id, 'submitted');
   expect(moved.status).toBe(200);
   expect(states(moved)).toEqual(['created', 'submitted']);
-  expect((await api.call({ method: 'GET', path: `/v1/credit-applications/${id}` })).body).toEqual(moved.body);
+  expect((await api.get(`/v1/credit-applications/${id}`)).body).toEqual(moved.body);
   expect(await eventsOf(api.database, id)).toMatchObject([
     { event_type: 'credit_application.created', environment: 'sandbox', sequence: 1 },
     { event_type: 'credit_application.submitted', sequence: 2, data: { previous_status: 'created' } },
   ]);
-  const listed = await api.call({ method: 'GET', path: `/v1/notifications?credit_application_id=${id}` });
+  const listed = await api.get(`/v1/notifications?credit_application_id=${id}`);
   expect(listed.body.data.notifications).toHaveLength(2);
 });
 
@@ -87,46 +87,28 @@ test.each(Object.keys(STORIES) as Story[])('the story `%s` is told step by step'
 });
 
 test('a state that cannot follow is 409 with those that can, and nothing is stored', async () => {
-  const id = await opened({ story: 'completed' });
+  const completed = await opened({ story: 'completed' });
+  const created = await opened();
+  const declined = await opened({ story: 'declined' });
   const before = await stored();
-  for (const status of ['completed', 'accepted', 'cancelled'])
-    expect(await move(id, status)).toMatchObject(
-      refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow: ['partially_refunded', 'refunded'] }),
-    );
-  const young = await opened();
-  const [early] = [await move(young, 'paid_out')];
-  expect(early.body.error.details.may_follow).toEqual(
-    APPLICATION_STATES.filter(
-      (state) => !['created', 'paid_out', 'completed'].includes(state) && !/refund/.test(state),
-    ),
-  );
-  const ended = await opened({ story: 'declined' });
-  expect(await move(ended, 'accepted')).toMatchObject(
-    refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow: [] }),
-  );
-  const after = await stored();
-  // Of the two that were opened in between: 1 and 3 notifications, none and 2 events.
-  const [was, is] = [before, after].map((text) => (JSON.parse(text) as Record<string, string>[])[0]);
-  for (const [what, more] of [
-    ['applications', 2],
-    ['events', 2],
-    ['notifications', 4],
+  const refunds = ['partially_refunded', 'refunded'];
+  const notLater = /^(created|paid_out|completed)$|refund/;
+  for (const [id, status, may_follow] of [
+    [completed, 'completed', refunds],
+    [completed, 'accepted', refunds],
+    [completed, 'cancelled', refunds],
+    [created, 'paid_out', APPLICATION_STATES.filter((state) => !notLater.test(state))],
+    [declined, 'accepted', []],
   ] as const)
-    expect(Number(is?.[what]) - Number(was?.[what])).toBe(more);
-  // A step back that is allowed, and a refund that may come again.
-  const back = await opened();
-  for (const status of [
-    'accepted',
-    'deposit_paid',
-    'action_required',
-    'deposit_paid',
-    'signed',
-    'ready',
-    'activated',
-  ])
-    expect(await move(back, status)).toMatchObject({ status: 200, body: { data: { status } } });
-  for (const status of ['partially_refunded', 'partially_refunded', 'refunded'])
-    expect((await move(back, status)).status).toBe(200);
+    expect(await move(id, status)).toMatchObject(refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow }));
+  expect(await stored()).toBe(before);
+});
+
+test('a step back that the table allows is told, and a partial refund again', async () => {
+  const id = await opened();
+  const ready = 'accepted deposit_paid action_required deposit_paid signed ready activated'.split(' ');
+  for (const status of [...ready, 'partially_refunded', 'partially_refunded', 'refunded'])
+    expect(await move(id, status)).toMatchObject({ status: 200, body: { data: { status } } });
 });
 
 test('a live key finds no simulator, whatever it sends', async () => {
@@ -145,12 +127,9 @@ test('a live key finds no simulator, whatever it sends', async () => {
 
 test("another partner's quote and application do not exist, nor does a lender's own application", async () => {
   const quoteId = await quoted({ merchant_id: SHOP });
-  const link = (await api.quote({ merchant_id: SHOP })).body.data.products[0].merchant_finance_url as string;
-  const lenders = await lender.open({
-    lender: 'lender_a',
-    lender_reference: newReference(),
-    finance_link: link,
-  });
+  const finance_link = (await api.quote({ merchant_id: SHOP })).body.data.products[0].merchant_finance_url;
+  const own = { lender: 'lender_a', lender_reference: newReference() };
+  const lenders = await lender.open({ ...own, finance_link });
   const id = await opened();
   const before = await stored();
   const theirs = { key: stranger };
@@ -200,11 +179,8 @@ test('thirty at once from one quote stay at twenty; a lender is neither counted 
   expect(new Set(made.map(({ body }) => body.data.credit_application_id)).size).toBe(20);
   for (const refused of calls.filter((one) => !made.includes(one)))
     expect(refused).toMatchObject(refusal(409, 'SIMULATION_LIMIT_REACHED'));
-  const [{ count }] = (await api.database.sql`
-    select count(*)::int from credit_applications where quote_id = ${quoteId}`) as unknown as [
-    { count: number },
-  ];
-  expect(count).toBe(20);
+  const simulated = await api.database.sql`select 1 from credit_applications where quote_id = ${quoteId}`;
+  expect(simulated).toHaveLength(20);
   // The same reference as that of a simulated one is free for the lender.
   const wanted = { lender: 'lender_a', finance_link: products[0].merchant_finance_url };
   const reference = made[0]?.body.data.lender_reference as string;
