@@ -1,5 +1,4 @@
 import { putInState } from '../support/notifications';
-import { sql } from 'drizzle-orm';
 import { until } from '../support/delivery';
 import { addSilentEndpoint } from '../support/partner-events';
 import { useApi } from '../support/api';
@@ -12,9 +11,9 @@ const api = useApi();
 const call = (options: CallOptions = {}) => api.call({ path: PATH, ...options });
 
 const stored = async () => {
-  const [row] = await api.database.db.execute<{ rows: number; reserved: number }>(sql`
+  const [row] = await api.database.sql`
     select (select count(*)::int from notifications_now) as rows,
-      (select coalesce(sum(reserved), 0)::int from monthly_counts) as reserved`);
+      (select coalesce(sum(reserved), 0)::int from monthly_counts) as reserved`;
   return row;
 };
 
@@ -22,21 +21,14 @@ test('without an endpoint it is 409, whichever the key, and nothing is stored', 
   const without = (environment: string) => refusal(409, 'WEBHOOK_NOT_REGISTERED', { environment });
   expect(await call({ key: api.keys.test })).toMatchObject(without('sandbox'));
   expect(await call({ key: api.keys.live })).toMatchObject(without('live'));
-  expect(await stored()).toEqual({ rows: 0, reserved: 0 });
-});
-
-test('a key of the other environment is 409 still', async () => {
+  // That of the other environment is none.
   await addSilentEndpoint(api.database, api.partnerId, 'live');
-  expect((await call({ key: api.keys.test })).status).toBe(409);
+  expect(await call({ key: api.keys.test })).toMatchObject(without('sandbox'));
 });
 
 it.each(['lender_c', '', 'LENDER_A', 'lender_a&lender=lender_b'])('lender=%s is 400', async (lender) => {
   const answer = await call({ key: api.keys.live, path: `${PATH}?lender=${lender}` });
   expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field: 'lender' }));
-});
-
-it.each(['{}', ' ', '{"url":"https://elsewhere.test/"}', 'x'])('the body %j is 400', async (body) => {
-  expect(await call({ key: api.keys.live, body })).toMatchObject(refusal(400, 'INVALID_REQUEST'));
 });
 
 test('none of these has stored or reserved anything', async () => {
@@ -46,11 +38,11 @@ test('none of these has stored or reserved anything', async () => {
 describe('at the limit of the month', () => {
   /** Makes these the counts of the month, and calls. */
   async function callAt(delivered: number, reserved: number) {
-    await api.database.db.execute(sql`
+    await api.database.sql`
       insert into monthly_counts as c (partner_id, environment, month, event_type, delivered, reserved)
       values (${api.partnerId}, 'live', service_month(), 'credit_application.test', ${delivered}, ${reserved})
       on conflict (partner_id, environment, month, event_type)
-      do update set delivered = excluded.delivered, reserved = excluded.reserved`);
+      do update set delivered = excluded.delivered, reserved = excluded.reserved`;
     const answer = await call({ key: api.keys.live });
     expect(await stored()).toEqual({ rows: 0, reserved });
     const month_ends_at = expect.stringMatching(/^\d{4}-\d{2}-01T00:00:00\.000Z$/);
@@ -94,7 +86,6 @@ async function endQueued(state: 'failed' | 'cancelled', reason: string): Promise
 
 // There is no worker here: the test ends a notification in its place.
 test.each<['failed' | 'cancelled', string, string]>([
-  ['failed', 'gone', 'gone'],
   ['failed', 'webhook_not_registered', 'webhook_not_registered'],
   ['failed', 'endpoint_gone', 'webhook_not_registered'],
   ['failed', 'monthly_limit', 'monthly_limit'],
@@ -121,8 +112,7 @@ test('a call learns of the end although the hint of it was lost', async () => {
   const startedAt = performance.now();
   const calling = call({ key: api.keys.live });
   await endQueued('failed', 'gone');
-  const answer = await calling;
-  expect(answer.body.data).toMatchObject({ status: 'failed', reason: 'gone' });
+  expect((await calling).body.data).toMatchObject({ status: 'failed', reason: 'gone' });
   // It looks once a second; without that it would have waited for the whole 10 s.
   expect(performance.now() - startedAt).toBeLessThan(9_000);
 });

@@ -59,7 +59,7 @@ describe.each(ROUTES)('%s %s', (method, path, status) => {
   });
 
   test('refuses a query parameter that it does not know, by name', async () => {
-    for (const name of ['unknown', 'statu', 'Status', '__proto__', 'constructor', 'dry_run', 'body']) {
+    for (const name of ['unknown', 'statu', 'Status', '__proto__', 'constructor', 'dry_run', 'environment']) {
       const answer = await call({ path: `${path}?${name}=1` });
       expect(codeOf(answer)).toEqual([400, 'INVALID_REQUEST']);
       expect(answer.body.error.details).toEqual({ field: name });
@@ -78,6 +78,14 @@ describe.each(ROUTES)('%s %s', (method, path, status) => {
     expect(line.route).not.toMatch(/[\^$]|0000|hunter2/);
   });
 });
+
+test.each(ROUTES.filter(([, path]) => /(resend|test)$/.test(path)))(
+  '%s %s takes no body',
+  async (_method, path) => {
+    for (const body of ['{}', ' ', 'x', '{"url":"https://elsewhere.test/"}'])
+      expect(codeOf(await api.call({ path, body }))).toEqual([400, 'INVALID_REQUEST']);
+  },
+);
 
 test('they count against the limit of the key, together', async () => {
   const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: String(ROUTES.length - 1) } });
