@@ -14,6 +14,12 @@ import {
 
 const target = hostileTarget();
 
+afterAll(() => {
+  // Whatever was tried: no key is in the log.
+  for (const { key } of Object.values(target.requests))
+    expect(target.api.logs.join('')).not.toContain(key.slice(8));
+});
+
 const OURS = /^rq_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe.each(LISTENERS)('on the %s listener', (listener) => {
@@ -168,25 +174,11 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       expectBad(await send({ without: ['host'] }));
     });
   });
-});
 
-describe('Authorization', () => {
-  /** Everything an Authorization header can hold. */
-
-  afterAll(() => {
-    // Whatever was tried: no key is in the log.
-    for (const { key } of Object.values(target.requests))
-      expect(target.api.logs.join('')).not.toContain(key.slice(8));
-  });
-
-  describe.each(LISTENERS)('on the %s listener', (listener) => {
-    const good = (): GoodRequest => target.requests[listener];
-
+  describe('Authorization', () => {
     /** `KEY` stands for the valid key. */
-    const send = (...lines: string[]) => {
-      const headers = lines.map((line) => line.replaceAll('KEY', good().key));
-      return target.send({ without: ['authorization'], headers }, listener);
-    };
+    const authorized = (...lines: string[]) =>
+      send({ without: ['authorization'], headers: lines.map((line) => line.replaceAll('KEY', good().key)) });
 
     test.each([
       ['the scheme in lower case', 'Authorization: bearer KEY'],
@@ -195,7 +187,7 @@ describe('Authorization', () => {
       ['white space around it', 'Authorization: \t Bearer KEY \t '],
       ['no space after the colon', 'Authorization:Bearer KEY'],
     ])('%s is accepted', async (_what, line) => {
-      expect(await send(line)).toMatchObject({ status: 200 });
+      expect(await authorized(line)).toMatchObject({ status: 200 });
     });
 
     test.each<[string, ...string[]]>([
@@ -220,7 +212,7 @@ describe('Authorization', () => {
       ['two, one empty', 'Authorization: Bearer KEY', 'Authorization:'],
       ['a neighbour', 'Proxy-Authorization: Bearer KEY', 'X-Api-Key: KEY', 'Cookie: key=KEY'],
     ])('%s is 401, with a challenge', async (_what, ...lines) => {
-      const answer = await send(...lines);
+      const answer = await authorized(...lines);
       expectRefusal(answer, 401, 'UNAUTHENTICATED');
       expect(answer?.headers['www-authenticate']).toBe('Bearer');
     });
@@ -229,7 +221,7 @@ describe('Authorization', () => {
       const path = good().line.replace(' HTTP/1.1', '');
       for (const name of ['access_token=', 'Authorization=Bearer%20']) {
         const line = `${path}?${name}${good().key} HTTP/1.1`;
-        const answer = await target.send({ line, without: ['authorization'] }, listener);
+        const answer = await send({ line, without: ['authorization'] });
         expectRefusal(answer, 401, 'UNAUTHENTICATED');
       }
     });
@@ -241,14 +233,14 @@ describe('Authorization', () => {
       ['a line feed', 'Authorization: Bearer\nKEY'],
       ['a space before the colon', 'Authorization : Bearer KEY'],
     ])('%s is not HTTP as we read it: 400', async (_what, line) => {
-      expectBad(await send(line));
+      expectBad(await authorized(line));
     });
 
     test('every refusal of a well-formed key reads the same', async () => {
       const flipped = good().key.slice(0, -1) + (good().key.endsWith('A') ? 'B' : 'A');
       const texts = new Set<string | undefined>();
       for (const key of [flipped, good().key.toLowerCase(), good().key.slice(0, -1), 'x'.repeat(128)])
-        texts.add((await send(`Authorization: Bearer ${key}`))?.text);
+        texts.add((await authorized(`Authorization: Bearer ${key}`))?.text);
       expect(texts.size).toBe(1);
     });
   });

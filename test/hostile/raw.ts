@@ -6,7 +6,7 @@ import { APPLICATIONS, internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 
 /** One answer as it came over the wire. */
-export interface RawAnswer {
+interface RawAnswer {
   readonly status: number;
   /** By lower-case name; a repeated one joined with ", ". */
   readonly headers: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface Exchange {
   readonly tookMs: number;
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** Ends after so many answers (default 1), or once the server closes. */
   readonly answers?: number;
   /** Also waits for the server to close after the answers. */
@@ -135,54 +135,37 @@ const goodQuoteRequest = (api: TestApi): GoodRequest => ({
 
 /** The listeners whose requests are read by the same rules. */
 export const LISTENERS = ['public', 'internal'] as const;
+type Listener = (typeof LISTENERS)[number];
 
-/** An API for the tests of a file, and a good request to each of its listeners; filled before the first test. */
-export interface HostileTarget {
-  api: TestApi;
-  requests: Awaited<ReturnType<typeof goodRequests>>;
-  /** The answer to a listener's good request, changed in these parts. */
-  readonly send: (
-    parts: RequestParts,
-    listener?: (typeof LISTENERS)[number],
-  ) => Promise<RawAnswer | undefined>;
-}
-
-/** Starts it before the tests of a file. After them it still answers, and has logged no fault. */
-export function hostileTarget(options: Parameters<typeof startTestApi>[0] = {}): HostileTarget {
-  const target = {
-    async send(parts, listener = 'public') {
-      const good = target.requests[listener];
-      return (await exchange(good, requestBytes(good, parts))).answers[0];
-    },
-  } as HostileTarget;
+/** Starts an API, with a good request to each listener, before the tests of a file. After them it has logged no fault. */
+export function hostileTarget() {
+  const target = {} as { api: TestApi; requests: Record<Listener, GoodRequest> };
   beforeAll(async () => {
-    target.api = await startTestApi(options);
+    target.api = await startTestApi();
     target.requests = await goodRequests(target.api);
   });
   afterAll(async () => {
-    expectNoFaultLogged(target.api);
+    // Nothing that was sent may have looked like a fault of ours, and it still answers.
+    expect(target.api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
     expect(await target.api.quote()).toMatchObject({ status: 200 });
     await target.api.close();
   });
-  return target;
+  return Object.assign(target, {
+    /** The answer to a listener's good request, changed in these parts. */
+    send: async (parts: RequestParts, listener: Listener = 'public') => {
+      const good = target.requests[listener];
+      return (await exchange(good, requestBytes(good, parts))).answers[0];
+    },
+  });
 }
 
-export async function goodRequests(
-  api: TestApi,
-): Promise<Readonly<Record<(typeof LISTENERS)[number], GoodRequest>>> {
+async function goodRequests(api: TestApi): Promise<Record<Listener, GoodRequest>> {
   const { key } = await internalClient(api);
-  const quote = await api.quote({ merchant_id: SHOP });
-  const { service_quote_id } = quote.body.data;
+  const { service_quote_id } = (await api.quote({ merchant_id: SHOP })).body.data;
   const amounts = { loan_amount: '900.00', customer_deposit: '100.00' };
   const application = { lender: 'lender_a', lender_reference: newReference(), service_quote_id, ...amounts };
-  const internal = {
-    port: api.internalPort,
-    ca: null,
-    line: `POST ${APPLICATIONS} HTTP/1.1`,
-    key,
-    body: JSON.stringify(application),
-  };
-  return { public: goodQuoteRequest(api), internal };
+  const [line, body] = [`POST ${APPLICATIONS} HTTP/1.1`, JSON.stringify(application)];
+  return { public: goodQuoteRequest(api), internal: { port: api.internalPort, ca: null, line, key, body } };
 }
 
 /** A good request in bytes, changed in these parts. */
@@ -242,11 +225,6 @@ export function expectLimits(answer: RawAnswer | undefined): void {
   });
 }
 
-/** Nothing that was sent may have looked like a fault of ours. */
-export function expectNoFaultLogged(api: TestApi): void {
-  expect(api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
-}
-
 export const openConnections = (api: TestApi) => api.metric('pfqs_http_connections');
 
-export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+export { setTimeout as pause } from 'node:timers/promises';
