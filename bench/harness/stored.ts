@@ -7,7 +7,7 @@ import type { KeyRing } from '../../db/endpoints/key-ring';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { type Database, hint } from '../../db/postgres/connect';
 import { creditApplications, deliveries, notifications } from '../../db/schema';
-import { APPLICATION_EVENT_EXAMPLES } from '../../scripts/openapi/examples';
+import { EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { addEndpoint } from '../../test/support/notifications';
 import { pause } from './bench';
 import type { Moment } from './receiver';
@@ -73,7 +73,7 @@ export async function storeChange(
   return [eventId, monotonicMs()];
 }
 
-const { value: example } = APPLICATION_EVENT_EXAMPLES.accepted;
+const { value: example } = EVENT_EXAMPLES.CreditApplicationEvent.accepted;
 
 /** An event as our partners get it. */
 export function benchEvent(eventId: string, applicationId: string): ApplicationEvent {

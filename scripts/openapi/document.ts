@@ -1,29 +1,35 @@
+import { simulateApplicationSchema, simulateEventSchema } from '../../contracts/credit-application';
 import { errorSchema } from '../../contracts/errors';
+import * as recovery from '../../contracts/notification-recovery';
+import * as notifications from '../../contracts/notifications';
+import { quoteRequestSchema } from '../../contracts/quote-request';
+import { quoteResponseSchema } from '../../contracts/quote-response';
+import * as webhook from '../../contracts/webhook-event';
 import { componentSchemas, headers, requestIdParameters, type Json } from './parts';
 import { paths } from './partner-paths';
 import { webhooks } from './webhooks';
-import {
-  recoverDryRunSchema,
-  recoverRequestSchema,
-  recoverResponseSchema,
-  recoveryResponseSchema,
-} from '../../contracts/notification-recovery';
-import {
-  notificationListSchema,
-  notificationResponseSchema,
-  resendResponseSchema,
-  testNotificationResponseSchema,
-} from '../../contracts/notifications';
-import {
-  partnerApplicationSchema,
-  webhookEndpointSchema,
-  webhookKeysSchema,
-  applicationEventSchema,
-  testEventSchema,
-} from '../../contracts/webhook-event';
-import { simulateApplicationSchema, simulateEventSchema } from '../../contracts/credit-application';
-import { quoteRequestSchema } from '../../contracts/quote-request';
-import { quoteResponseSchema } from '../../contracts/quote-response';
+
+/** The schemas of bodies, as they are sent or received. */
+export const SCHEMAS = [
+  [quoteRequestSchema, 'input'],
+  [quoteResponseSchema, 'output'],
+  [notifications.testNotificationResponseSchema, 'output'],
+  [notifications.notificationListSchema, 'output'],
+  [notifications.notificationResponseSchema, 'output'],
+  [notifications.resendResponseSchema, 'output'],
+  [simulateApplicationSchema, 'input'],
+  [simulateEventSchema, 'input'],
+  [recovery.recoverRequestSchema, 'input'],
+  [recovery.recoverDryRunSchema, 'output'],
+  [recovery.recoverResponseSchema, 'output'],
+  [recovery.recoveryResponseSchema, 'output'],
+  [webhook.partnerApplicationSchema, 'output'],
+  [webhook.webhookKeysSchema, 'output'],
+  [webhook.webhookEndpointSchema, 'output'],
+  [webhook.applicationEventSchema, 'output'],
+  [webhook.testEventSchema, 'output'],
+  [errorSchema, 'output'],
+] as const;
 
 /** The public contract, made from the schemas that requests are checked with. */
 export function openApiDocument(): Json {
@@ -55,26 +61,7 @@ export function openApiDocument(): Json {
     paths,
     webhooks,
     components: {
-      schemas: componentSchemas([
-        [quoteRequestSchema, 'input'],
-        [quoteResponseSchema, 'output'],
-        [testNotificationResponseSchema, 'output'],
-        [notificationListSchema, 'output'],
-        [notificationResponseSchema, 'output'],
-        [resendResponseSchema, 'output'],
-        [simulateApplicationSchema, 'input'],
-        [simulateEventSchema, 'input'],
-        [recoverRequestSchema, 'input'],
-        [recoverDryRunSchema, 'output'],
-        [recoverResponseSchema, 'output'],
-        [recoveryResponseSchema, 'output'],
-        [partnerApplicationSchema, 'output'],
-        [webhookKeysSchema, 'output'],
-        [webhookEndpointSchema, 'output'],
-        [applicationEventSchema, 'output'],
-        [testEventSchema, 'output'],
-        [errorSchema, 'output'],
-      ]),
+      schemas: componentSchemas(SCHEMAS),
       headers,
       parameters: requestIdParameters,
       securitySchemes: {

@@ -1,24 +1,7 @@
-import {
-  applicationByLinkSchema,
-  applicationByParametersSchema,
-  applicationResponseSchema,
-  createdApplicationSchema,
-  lenderEventRequestSchema,
-  lenderEventResponseSchema,
-} from '../../contracts/credit-application';
-import { internalErrorSchema, type InternalErrorCode } from '../../contracts/errors';
-import {
-  componentSchemas,
-  headers,
-  keyedHeaders,
-  ref,
-  requestBody,
-  requestIdHeader,
-  requestIdParameters,
-  requestIdRefs,
-  unauthenticatedHeaders,
-  type Json,
-} from './parts';
+import * as application from '../../contracts/credit-application';
+import { INTERNAL_ERROR_STATUSES, internalErrorSchema, type InternalErrorCode } from '../../contracts/errors';
+import * as parts from './parts';
+import { ref, type Json } from './parts';
 
 /** When each `error.code` is sent. */
 const CAUSES: Readonly<Record<InternalErrorCode, string>> = {
@@ -44,96 +27,89 @@ const CAUSES: Readonly<Record<InternalErrorCode, string>> = {
   INTERNAL_SERVER_ERROR: 'a fault on our side; ask again, it is safe',
 };
 
-const answer = (description: string, schema: string): Json => ({
-  description,
-  headers: requestIdHeader,
-  content: { 'application/json': { schema: ref('schemas', schema) } },
-});
-
-/** Refusals of a status, with what each of their codes means. */
-const refusals = (...codes: readonly InternalErrorCode[]): Json =>
-  answer(codes.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error');
-
-const retryAfter = {
-  ...keyedHeaders,
-  ...unauthenticatedHeaders,
-  'Retry-After': ref('headers', 'RetryAfter'),
+/** Headers that differ from those of every answer. */
+const HEADERS: Readonly<Record<number, Json>> = {
+  401: parts.unauthenticatedHeaders,
+  429: { ...parts.keyedHeaders, ...parts.unauthenticatedHeaders, ...parts.retryAfter },
 };
 
-/** What every call can be answered. */
-const everywhere: Json = {
-  '401': { ...refusals('UNAUTHENTICATED'), headers: unauthenticatedHeaders },
-  '429': { ...refusals('RATE_LIMIT_EXCEEDED'), headers: retryAfter },
-  '500': refusals('INTERNAL_SERVER_ERROR'),
-};
+interface Operation {
+  readonly title: { readonly operationId: string; readonly summary: string; readonly description?: string };
+  readonly body?: string | Json;
+  readonly done: readonly [description: string, schema: string];
+  /** Codes besides those of every call. */
+  readonly codes: readonly InternalErrorCode[];
+}
 
-const common: Json = { tags: ['Credit applications'], security: [{ serviceKey: [] }] };
+function operation(path: string, { title, body, done, codes }: Operation): Json {
+  const answer = (status: number, description: string, schema: string): Json => ({
+    description,
+    headers: HEADERS[status] ?? parts.requestIdHeader,
+    content: parts.content(schema),
+  });
+  return {
+    tags: ['Credit applications'],
+    security: [{ serviceKey: [] }],
+    ...title,
+    parameters: [...(path.includes('{') ? [ref('parameters', 'ApplicationId')] : []), ...parts.requestIdRefs],
+    ...(body !== undefined && { requestBody: parts.requestBody(body) }),
+    responses: {
+      '200': answer(200, ...done),
+      ...parts.byStatus(INTERNAL_ERROR_STATUSES, codes, (status, own) =>
+        answer(status, own.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error'),
+      ),
+    },
+  };
+}
 
-const createCreditApplication: Json = {
-  ...common,
-  operationId: 'createCreditApplication',
-  summary: 'Open a credit application',
-  description:
-    'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product of ' +
-    'the lender for these amounts; without one, the amounts of any product of the lender that fitted or, when one fitted, of the ' +
-    'summary’s link. The same lender and ' +
-    'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
-  parameters: requestIdRefs,
-  requestBody: requestBody({
-    schema: { anyOf: [ref('schemas', 'ApplicationByLink'), ref('schemas', 'ApplicationByParameters')] },
-  }),
-  responses: {
-    '200': answer('It is open, now or since an earlier request.', 'CreatedApplication'),
-    '400': refusals(
-      'INVALID_REQUEST',
+const paths = parts.pathsOf<Operation>(operation, {
+  'post /internal/v1/credit-applications': {
+    title: {
+      operationId: 'createCreditApplication',
+      summary: 'Open a credit application',
+      description:
+        'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product of ' +
+        'the lender for these amounts; without one, the amounts of any product of the lender that fitted or, when one fitted, of the ' +
+        'summary’s link. The same lender and ' +
+        'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
+    },
+    body: { anyOf: [ref('schemas', 'ApplicationByLink'), ref('schemas', 'ApplicationByParameters')] },
+    done: ['It is open, now or since an earlier request.', 'CreatedApplication'],
+    codes: [
       'MISSING_FIELD',
       'INVALID_AMOUNT_FORMAT',
       'QUOTE_ID_MISMATCH',
       'INVALID_LENDER_REFERENCE',
-    ),
-    '404': refusals('LENDER_NOT_FOUND', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'NOT_FOUND'),
-    '409': refusals('APPLICATION_EXISTS'),
-    '422': refusals('AMOUNTS_NOT_QUOTED', 'MERCHANT_REFERENCE_MISMATCH'),
-    ...everywhere,
+      'LENDER_NOT_FOUND',
+      'QUOTE_NOT_FOUND',
+      'PRODUCT_NOT_QUOTED',
+      'APPLICATION_EXISTS',
+      'AMOUNTS_NOT_QUOTED',
+      'MERCHANT_REFERENCE_MISMATCH',
+    ],
   },
-};
-
-const applicationParameters = [ref('parameters', 'ApplicationId'), ...requestIdRefs];
-
-const recordLenderEvent: Json = {
-  ...common,
-  operationId: 'recordLenderEvent',
-  summary: "Record a lender's status",
-  description:
-    'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
-    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
-    'configured otherwise. Then it is applied without.',
-  parameters: applicationParameters,
-  requestBody: requestBody({ schema: ref('schemas', 'LenderEventRequest') }),
-  responses: {
-    '200': answer('It is stored, now or since an earlier request.', 'LenderEventResponse'),
-    '400': refusals('INVALID_REQUEST', 'MISSING_FIELD'),
-    '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
-    '409': refusals('LENDER_EVENT_EXISTS'),
-    ...everywhere,
-  },
-};
-
-const getCreditApplication: Json = {
-  ...common,
-  operationId: 'getCreditApplication',
-  summary: 'Read a credit application with its history',
-  parameters: applicationParameters,
-  responses: {
-    '200': answer(
+  'get /internal/v1/credit-applications/{credit_application_id}': {
+    title: { operationId: 'getCreditApplication', summary: 'Read a credit application with its history' },
+    done: [
       'The application, all that its lender told, and all that its partner is told.',
       'ApplicationResponse',
-    ),
-    '400': refusals('INVALID_REQUEST'),
-    '404': refusals('APPLICATION_NOT_FOUND', 'NOT_FOUND'),
-    ...everywhere,
+    ],
+    codes: ['APPLICATION_NOT_FOUND'],
   },
-};
+  'post /internal/v1/credit-applications/{credit_application_id}/lender-events': {
+    title: {
+      operationId: 'recordLenderEvent',
+      summary: "Record a lender's status",
+      description:
+        'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
+        'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
+        'configured otherwise. Then it is applied without.',
+    },
+    body: 'LenderEventRequest',
+    done: ['It is stored, now or since an earlier request.', 'LenderEventResponse'],
+    codes: ['MISSING_FIELD', 'APPLICATION_NOT_FOUND', 'LENDER_EVENT_EXISTS'],
+  },
+});
 
 /** The contract of the internal listener as an OpenAPI 3.1 document, made from the schemas that requests are checked with. */
 export function internalOpenApiDocument(): Json {
@@ -152,24 +128,20 @@ export function internalOpenApiDocument(): Json {
     },
     servers: [{ url: '/', description: 'The address this document was read from.' }],
     tags: [{ name: 'Credit applications' }],
-    paths: {
-      '/internal/v1/credit-applications': { post: createCreditApplication },
-      '/internal/v1/credit-applications/{credit_application_id}': { get: getCreditApplication },
-      '/internal/v1/credit-applications/{credit_application_id}/lender-events': { post: recordLenderEvent },
-    },
+    paths,
     components: {
-      schemas: componentSchemas([
-        [applicationByLinkSchema, 'input'],
-        [applicationByParametersSchema, 'input'],
-        [lenderEventRequestSchema, 'input'],
-        [createdApplicationSchema, 'output'],
-        [lenderEventResponseSchema, 'output'],
-        [applicationResponseSchema, 'output'],
+      schemas: parts.componentSchemas([
+        [application.applicationByLinkSchema, 'input'],
+        [application.applicationByParametersSchema, 'input'],
+        [application.lenderEventRequestSchema, 'input'],
+        [application.createdApplicationSchema, 'output'],
+        [application.lenderEventResponseSchema, 'output'],
+        [application.applicationResponseSchema, 'output'],
         [internalErrorSchema, 'output'],
       ]),
-      headers,
+      headers: parts.headers,
       parameters: {
-        ...requestIdParameters,
+        ...parts.requestIdParameters,
         ApplicationId: {
           name: 'credit_application_id',
           in: 'path',

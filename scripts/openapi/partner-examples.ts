@@ -4,23 +4,18 @@ import type {
   NotificationItem,
   NotificationListBody,
   ResendBody,
+  TestNotificationBody,
 } from '../../contracts/notifications';
 import type {
   PartnerApplicationBody,
   WebhookEndpointBody,
   WebhookKeysBody,
 } from '../../contracts/webhook-event';
-import { APPLICATION_EVENT_EXAMPLES } from './examples';
+import { answered, EVENT_EXAMPLES, QUOTE_EXAMPLES } from './examples';
 
-/** Examples of the partners' own endpoints. A test holds them against the schemas. */
-
-const answered = <Data>(summary: string, data: Data) => ({
-  summary,
-  value: { success: true, data },
-});
-
-const { value: event } = APPLICATION_EVENT_EXAMPLES.accepted;
-
+const { value: event } = EVENT_EXAMPLES.CreditApplicationEvent.accepted;
+const at = '2026-11-21T12:00:00.180Z';
+const refused = { outcome: 'failed', http_status: 503, failure: 'http_status', duration_ms: 83 };
 const notification: NotificationItem = {
   notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
   event_id: event.event_id,
@@ -32,80 +27,13 @@ const notification: NotificationItem = {
   merchant_reference: event.data.merchant_reference,
   sequence: event.sequence,
   attempts: 1,
-  last_attempt: {
-    at: '2026-11-21T12:00:00.180Z',
-    outcome: 'failed',
-    http_status: 503,
-    failure: 'http_status',
-    duration_ms: 83,
-  },
+  last_attempt: { at, ...refused },
   next_attempt_at: '2026-11-21T12:00:05.900Z',
   delivered_at: null,
 };
 
-export const NOTIFICATION_LIST_EXAMPLES = {
-  page: answered<NotificationListBody['data']>('A page, and there is another', {
-    notifications: [notification],
-    next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
-  }),
-};
-
-export const NOTIFICATION_EXAMPLES = {
-  retrying: answered<NotificationBody['data']>('One that your endpoint has refused once', {
-    ...notification,
-    payload: JSON.stringify(event),
-    attempt_log: [
-      {
-        number: 1,
-        at: '2026-11-21T12:00:00.180Z',
-        finished_at: '2026-11-21T12:00:00.263Z',
-        outcome: 'failed',
-        http_status: 503,
-        failure: 'http_status',
-        duration_ms: 83,
-      },
-    ],
-  }),
-};
-
 const { notification_id, event_id } = notification;
-export const RESEND_EXAMPLES = {
-  resent: answered<ResendBody['data']>('It is sent again', { notification_id, event_id, status: 'pending' }),
-};
-
-export const RECOVER_REQUEST_EXAMPLES = {
-  outage: {
-    summary: 'What was missed in an outage',
-    value: {
-      created_from: '2026-11-21T00:00:00Z',
-      created_to: '2026-11-21T06:00:00Z',
-      dry_run: true,
-    },
-  },
-};
-
-export const RECOVER_DRY_RUN_EXAMPLES = {
-  counted: answered<RecoverDryRunBody['data']>('What would be sent again', { matched: 42 }),
-};
-
 const recovery_id = 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
-export const RECOVER_EXAMPLES = {
-  begun: answered<RecoverBody['data']>('It has begun', { recovery_id, matched: 42 }),
-};
-
-export const RECOVERY_EXAMPLES = {
-  delivering: answered<RecoveryBody['data']>('All are sent again, and one is still being tried', {
-    recovery_id,
-    status: 'delivering',
-    matched: 42,
-    resent: 42,
-    delivered: 41,
-    failed: 0,
-    created_at: '2026-11-21T12:00:00.000Z',
-    finished_at: null,
-  }),
-};
-
 const {
   status,
   previous_status,
@@ -115,84 +43,164 @@ const {
   customer_deposit: __,
   ...application
 } = event.data;
-export const PARTNER_APPLICATION_EXAMPLES = {
-  accepted: answered<PartnerApplicationBody['data']>('Two of its events', {
-    ...application,
+
+const testNotification = (
+  summary: string,
+  status: TestNotificationBody['data']['status'],
+  attempt: TestNotificationBody['data']['attempt'],
+  reason: string | null = null,
+) =>
+  answered<TestNotificationBody>(summary, {
+    notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
+    event_id: EVENT_EXAMPLES.TestEvent.standard.value.event_id,
+    event_type: 'credit_application.test',
+    environment: 'sandbox',
     status,
-    credit_product,
-    created_at: '2026-11-21T11:40:00.000Z',
-    updated_at: '2026-11-21T12:00:00.120Z',
-    events: [
-      {
-        sequence: 1,
-        event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
-        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
-        event_type: 'credit_application.created',
-        status: 'created',
-        previous_status: null,
-        occurred_at: '2026-11-21T11:40:00.000Z',
-      },
-      {
-        sequence: 3,
-        event_id,
-        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
-        event_type: 'credit_application.accepted',
-        status,
-        previous_status,
-        occurred_at,
-      },
-    ],
-  }),
-};
+    reason,
+    attempt,
+  });
 
-export const SIMULATE_APPLICATION_EXAMPLES = {
-  story: {
-    summary: 'An application that is paid out',
-    value: { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', story: 'completed' },
+/** All examples of the document, by the component. A test holds them against the schemas. */
+export const EXAMPLES = {
+  ...QUOTE_EXAMPLES,
+  ...EVENT_EXAMPLES,
+  TestNotificationResponse: {
+    delivered: testNotification('Your endpoint answered 2xx', 'delivered', {
+      http_status: 200,
+      duration_ms: 83,
+    }),
+    failed: testNotification(
+      'Your endpoint answered 410 and is disabled; no other attempt follows',
+      'failed',
+      { http_status: 410, duration_ms: 41 },
+      'gone',
+    ),
+    retrying: testNotification(
+      'Your endpoint answered something else; two more attempts follow',
+      'retrying',
+      { http_status: 500, duration_ms: 41 },
+    ),
+    unreachable: testNotification('Your endpoint did not answer; two more attempts follow', 'retrying', {
+      http_status: null,
+      duration_ms: 5_003,
+    }),
+    queued: testNotification('No attempt has ended yet', 'queued', null),
   },
-};
-
-export const SIMULATE_EVENT_EXAMPLES = {
-  submitted: { summary: 'The shopper has applied', value: { status: 'submitted' } },
-};
-
-export const WEBHOOK_ENDPOINT_EXAMPLES = {
-  failing: answered<WebhookEndpointBody['data']>('One that fails', {
-    state: 'active',
-    url: 'https://hooks.partner.example/finance',
-    disabled_at: null,
-    disabled_reason: null,
-    failing_since: '2026-11-21T12:00:00.120Z',
-    last_success_at: '2026-11-21T11:58:03.400Z',
-    held: 0,
-  }),
-};
-
-export const WEBHOOK_KEYS_EXAMPLES = {
-  one: answered<WebhookKeysBody['data']>('The usual case', {
-    keys: [
-      {
-        key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
-        environment: 'sandbox',
-        public_key: 'whpk_d4NQYR9dYD1xCI/Rq7l/u2wgIpJ5hGd9e3x/pPMYKAE=',
-        not_after: null,
-      },
-    ],
-  }),
-  rotating: answered<WebhookKeysBody['data']>('While one key is being changed for another', {
-    keys: [
-      {
-        key_id: 'whk_01KAHMR8V0B2C4D6E8F0G2H4J6',
-        environment: 'live',
-        public_key: 'whpk_EyPofidU/xkBO9kFz0yRaeM20kp2oTZtvUmmWV4xEt4=',
-        not_after: null,
-      },
-      {
-        key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BC',
-        environment: 'live',
-        public_key: 'whpk_y+S9PkAL/cs3EdOxI1NS6kpTTW1hidZkQR8C//nFF+w=',
-        not_after: '2026-11-23T12:00:00.000Z',
-      },
-    ],
-  }),
+  NotificationListResponse: {
+    page: answered<NotificationListBody>('A page, and there is another', {
+      notifications: [notification],
+      next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
+    }),
+  },
+  NotificationResponse: {
+    retrying: answered<NotificationBody>('One that your endpoint has refused once', {
+      ...notification,
+      payload: JSON.stringify(event),
+      attempt_log: [{ number: 1, at, finished_at: '2026-11-21T12:00:00.263Z', ...refused }],
+    }),
+  },
+  ResendResponse: {
+    resent: answered<ResendBody>('It is sent again', { notification_id, event_id, status: 'pending' }),
+  },
+  RecoverRequest: {
+    outage: {
+      summary: 'What was missed in an outage',
+      value: { created_from: '2026-11-21T00:00:00Z', created_to: '2026-11-21T06:00:00Z', dry_run: true },
+    },
+  },
+  RecoverDryRunResponse: {
+    counted: answered<RecoverDryRunBody>('What would be sent again', { matched: 42 }),
+  },
+  RecoverResponse: {
+    begun: answered<RecoverBody>('It has begun', { recovery_id, matched: 42 }),
+  },
+  RecoveryResponse: {
+    delivering: answered<RecoveryBody>('All are sent again, and one is still being tried', {
+      recovery_id,
+      status: 'delivering',
+      matched: 42,
+      resent: 42,
+      delivered: 41,
+      failed: 0,
+      created_at: '2026-11-21T12:00:00.000Z',
+      finished_at: null,
+    }),
+  },
+  CreditApplicationResponse: {
+    accepted: answered<PartnerApplicationBody>('Two of its events', {
+      ...application,
+      status,
+      credit_product,
+      created_at: '2026-11-21T11:40:00.000Z',
+      updated_at: '2026-11-21T12:00:00.120Z',
+      events: [
+        {
+          sequence: 1,
+          event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+          notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+          event_type: 'credit_application.created',
+          status: 'created',
+          previous_status: null,
+          occurred_at: '2026-11-21T11:40:00.000Z',
+        },
+        {
+          sequence: 3,
+          event_id,
+          notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+          event_type: 'credit_application.accepted',
+          status,
+          previous_status,
+          occurred_at,
+        },
+      ],
+    }),
+  },
+  SimulateApplicationRequest: {
+    story: {
+      summary: 'An application that is paid out',
+      value: { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', story: 'completed' },
+    },
+  },
+  SimulateEventRequest: {
+    submitted: { summary: 'The shopper has applied', value: { status: 'submitted' } },
+  },
+  WebhookEndpointResponse: {
+    failing: answered<WebhookEndpointBody>('One that fails', {
+      state: 'active',
+      url: 'https://hooks.partner.example/finance',
+      disabled_at: null,
+      disabled_reason: null,
+      failing_since: '2026-11-21T12:00:00.120Z',
+      last_success_at: '2026-11-21T11:58:03.400Z',
+      held: 0,
+    }),
+  },
+  WebhookKeysResponse: {
+    one: answered<WebhookKeysBody>('The usual case', {
+      keys: [
+        {
+          key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB',
+          environment: 'sandbox',
+          public_key: 'whpk_d4NQYR9dYD1xCI/Rq7l/u2wgIpJ5hGd9e3x/pPMYKAE=',
+          not_after: null,
+        },
+      ],
+    }),
+    rotating: answered<WebhookKeysBody>('While one key is being changed for another', {
+      keys: [
+        {
+          key_id: 'whk_01KAHMR8V0B2C4D6E8F0G2H4J6',
+          environment: 'live',
+          public_key: 'whpk_EyPofidU/xkBO9kFz0yRaeM20kp2oTZtvUmmWV4xEt4=',
+          not_after: null,
+        },
+        {
+          key_id: 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BC',
+          environment: 'live',
+          public_key: 'whpk_y+S9PkAL/cs3EdOxI1NS6kpTTW1hidZkQR8C//nFF+w=',
+          not_after: '2026-11-23T12:00:00.000Z',
+        },
+      ],
+    }),
+  },
 };

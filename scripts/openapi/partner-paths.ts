@@ -1,55 +1,10 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../contracts/errors';
-import { testLenders } from '../../contracts/webhook-event';
-import * as ours from './examples';
-import * as examples from './partner-examples';
-import { listNotificationsQuerySchema } from '../../contracts/notifications';
-import {
-  errorResponse,
-  keyedAnswer,
-  keyedHeaders,
-  ourFault,
-  ref,
-  requestBody,
-  requestIdHeader,
-  requestIdRefs,
-  tooMany,
-  unauthenticated,
-  type Json,
-} from './parts';
 import { ID_PATTERNS } from '../../contracts/fields';
-
-/** Codes of one endpoint, some with the description of their status; `refused` has what is said otherwise here, or (undefined) not at all. */
-interface Errors {
-  readonly invalid?: readonly [string, ...ErrorCode[]];
-  readonly missing?: readonly ErrorCode[];
-  readonly conflict?: readonly [string, ...ErrorCode[]];
-  readonly refused?: Json;
-}
-
-/** What every keyed endpoint can answer, and the codes of this one. */
-function errors({ invalid, missing = [], conflict, refused }: Errors): Json {
-  const [bad, ...codes] = invalid ?? [
-    'The request cannot be read, or has a parameter that this call does not know.',
-  ];
-  return {
-    '400': errorResponse(bad, requestIdHeader, ['INVALID_REQUEST', ...codes]),
-    '401': unauthenticated,
-    '404': errorResponse(
-      missing.length === 0
-        ? 'There is no such path or method.'
-        : "It does not exist, belongs to another partner or is of the other environment; or the path's id is none.",
-      requestIdHeader,
-      [...missing, 'NOT_FOUND'],
-    ),
-    ...(conflict !== undefined && {
-      '409': errorResponse(conflict[0], keyedHeaders, conflict.slice(1) as ErrorCode[]),
-    }),
-    '429': tooMany('.'),
-    '500': ourFault,
-    ...refused,
-  };
-}
+import { listNotificationsQuerySchema, testNotificationQuerySchema } from '../../contracts/notifications';
+import { refusals, type RefusalTexts } from './errors';
+import { EXAMPLES } from './partner-examples';
+import { content, keyedHeaders, pathsOf, requestBody, requestIdRefs, type Json } from './parts';
 
 function queryParameters(schema: z.ZodObject): Json[] {
   const { properties = {} } = z.toJSONSchema(schema, { io: 'input' }) as {
@@ -77,9 +32,9 @@ const pathParameters = (path: string): Json[] =>
     return { name, in: 'path', required: true, description: PATH_PARAMETERS[name], schema };
   });
 
-type Content = readonly [schema: string, examples: Json];
+type Schema = keyof typeof EXAMPLES;
 
-interface Operation extends Errors {
+interface Operation {
   readonly id: string;
   readonly summary: string;
   readonly description?: string;
@@ -87,34 +42,37 @@ interface Operation extends Errors {
   readonly titleFirst?: true;
   /** Default: Notifications. */
   readonly tag?: 'Quotes' | 'Applications' | 'Sandbox';
-  readonly query?: readonly Json[];
-  readonly body?: Content;
-  readonly answers: Readonly<Record<number, readonly [description: string, ...Content]>>;
+  readonly query?: z.ZodObject;
+  readonly body?: Schema;
+  /** What it can be answered, by status, with the names of the examples where they are not all that the schema has. */
+  readonly answers: Readonly<Record<number, readonly [description: string, Schema, ...examples: string[]]>>;
+  /** Codes besides those of every call. */
+  readonly codes?: readonly ErrorCode[];
+  readonly says?: RefusalTexts;
 }
 
 function operation(path: string, own: Operation): Json {
-  const { id: operationId, summary, description, titleFirst, tag = 'Notifications', query = [], body } = own;
+  const { id: operationId, summary, description, titleFirst, tag = 'Notifications', query, body } = own;
   const title = { operationId, summary, ...(description !== undefined && { description }) };
-  const parameters = [...query, ...pathParameters(path), ...requestIdRefs];
+  const parameters = [...(query ? queryParameters(query) : []), ...pathParameters(path), ...requestIdRefs];
   const call = { tags: [tag], security: [{ apiKey: [] }], parameters };
-  const answers = Object.entries(own.answers).map(
-    ([status, answer]) => [status, keyedAnswer(...answer)] as const,
-  );
+  const answers = Object.entries(own.answers).map(([status, [told, schema, ...names]]) => {
+    const all = Object.entries(EXAMPLES[schema]);
+    const examples = names.length === 0 ? all : all.filter(([name]) => names.includes(name));
+    const answer = content(schema, Object.fromEntries(examples));
+    return [status, { description: told, headers: keyedHeaders, content: answer }] as const;
+  });
   return {
     ...(titleFirst ? { ...title, ...call } : { ...call, ...title }),
-    ...(body !== undefined && {
-      requestBody: requestBody({ schema: ref('schemas', body[0]), examples: body[1] }),
-    }),
-    responses: { ...Object.fromEntries(answers), ...errors(own) },
+    ...(body !== undefined && { requestBody: requestBody(body, EXAMPLES[body]) }),
+    responses: { ...Object.fromEntries(answers), ...refusals(own.codes ?? [], own.says ?? {}) },
   };
 }
 
-const BROKEN = [
-  'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.',
-  'MISSING_FIELD',
-] as const;
+const BROKEN =
+  'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.';
 
-const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = {
+export const paths = pathsOf<Operation>(operation, {
   'post /v1/finance-quote': {
     titleFirst: true,
     id: 'getFinanceQuote',
@@ -125,30 +83,22 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'The test merchants M000001 (standard), M000002 (not authorised), M000003 (nothing fits), M000004 (deposit raised) ' +
       'and M000005 (set-up incomplete) answer every key.',
     tag: 'Quotes',
-    body: ['QuoteRequest', ours.QUOTE_REQUEST_EXAMPLES],
-    answers: {
-      200: ['The quote. `data.products` can be empty.', 'QuoteResponse', ours.QUOTE_RESPONSE_EXAMPLES],
-    },
-    invalid: [
-      'The request breaks the contract. Correct it before sending it again.',
+    body: 'QuoteRequest',
+    answers: { 200: ['The quote. `data.products` can be empty.', 'QuoteResponse'] },
+    codes: [
       'MISSING_FIELD',
       'INVALID_AMOUNT_FORMAT',
+      'MERCHANT_NOT_FOUND',
+      'AMOUNT_TOO_LOW',
+      'AMOUNT_TOO_HIGH',
+      'MERCHANT_CONFIGURATION_INCOMPLETE',
     ],
-    refused: {
-      '404': errorResponse('The merchant does not exist, or does not for you.', keyedHeaders, [
-        'MERCHANT_NOT_FOUND',
-        'NOT_FOUND',
-      ]),
-      '422': errorResponse('No credit product at all is offered for this amount.', keyedHeaders, [
-        'AMOUNT_TOO_LOW',
-        'AMOUNT_TOO_HIGH',
-      ]),
-      '429': tooMany(', or too many from your address without a valid key.'),
-      '500': errorResponse(
-        'A fault on our side, or a merchant whose set-up is incomplete.',
-        requestIdHeader,
-        ['INTERNAL_SERVER_ERROR', 'MERCHANT_CONFIGURATION_INCOMPLETE'],
-      ),
+    says: {
+      400: 'The request breaks the contract. Correct it before sending it again.',
+      404: 'The merchant does not exist, or does not for you.',
+      422: 'No credit product at all is offered for this amount.',
+      429: 'More than 100 requests per minute with this key, or too many from your address without a valid key.',
+      500: 'A fault on our side, or a merchant whose set-up is incomplete.',
     },
   },
   'post /v1/notifications/test': {
@@ -159,40 +109,31 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and ' +
       'waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment ' +
       'and month (UTC); one that is under way counts until it has ended. Set your timeout to 15 seconds or more.',
-    query: [
-      {
-        name: 'lender',
-        in: 'query',
-        description:
-          'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it ' +
-          'the standard payload is sent.',
-        schema: { type: 'string', enum: [...testLenders] },
-      },
-    ],
+    query: testNotificationQuerySchema,
     answers: {
       200: [
         'The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why.',
         'TestNotificationResponse',
-        ours.TEST_ENDED_EXAMPLES,
+        'delivered',
+        'failed',
       ],
       202: [
         'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
         'TestNotificationResponse',
-        ours.TEST_PENDING_EXAMPLES,
+        'retrying',
+        'unreachable',
+        'queued',
       ],
     },
-    invalid: [
-      '`lender` is unknown or another parameter is there, or the body is not empty or cannot be read.',
-    ],
-    conflict: ["No webhook is registered for the key's environment.", 'WEBHOOK_NOT_REGISTERED'],
-    refused: {
-      '404': undefined,
-      '429': tooMany(
-        ', or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
-          'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
-          'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
-        'TEST_NOTIFICATION_LIMIT_REACHED',
-      ),
+    codes: ['WEBHOOK_NOT_REGISTERED', 'TEST_NOTIFICATION_LIMIT_REACHED'],
+    says: {
+      400: '`lender` is unknown or another parameter is there, or the body is not empty or cannot be read.',
+      404: null,
+      409: "No webhook is registered for the key's environment.",
+      429:
+        'More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` ' +
+        'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
+        'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
     },
   },
   'get /v1/notifications': {
@@ -201,18 +142,18 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
     description:
       'What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. ' +
       'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
-    answers: { 200: ['A page.', 'NotificationListResponse', examples.NOTIFICATION_LIST_EXAMPLES] },
-    query: queryParameters(listNotificationsQuerySchema),
-    invalid: [
-      'A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it.',
-    ],
+    answers: { 200: ['A page.', 'NotificationListResponse'] },
+    query: listNotificationsQuerySchema,
+    says: {
+      400: 'A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it.',
+    },
   },
   'get /v1/notifications/{notification_id}': {
     id: 'getNotification',
     summary: 'Read a notification',
     description: 'With its payload, byte for byte, and every attempt.',
-    answers: { 200: ['The notification.', 'NotificationResponse', examples.NOTIFICATION_EXAMPLES] },
-    missing: ['NOTIFICATION_NOT_FOUND'],
+    answers: { 200: ['The notification.', 'NotificationResponse'] },
+    codes: ['NOTIFICATION_NOT_FOUND'],
   },
   'post /v1/notifications/{notification_id}/resend': {
     id: 'resendNotification',
@@ -220,16 +161,12 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
     description:
       'Sends one that has ended, or is held, once more: the same event id and body, a new timestamp and signature, and the whole ' +
       'retry ladder. Send no body. It is counted once, however often it is delivered.',
-    answers: { 202: ['It is sent again.', 'ResendResponse', examples.RESEND_EXAMPLES] },
-    invalid: [
-      'The body is not empty or cannot be read, or there is a parameter that this call does not know.',
-    ],
-    missing: ['NOTIFICATION_NOT_FOUND'],
-    conflict: [
-      'It cannot be sent again now; `details.reason` says why. Or there is no active endpoint.',
-      'NOTIFICATION_NOT_RESENDABLE',
-      'WEBHOOK_NOT_REGISTERED',
-    ],
+    answers: { 202: ['It is sent again.', 'ResendResponse'] },
+    codes: ['NOTIFICATION_NOT_FOUND', 'NOTIFICATION_NOT_RESENDABLE', 'WEBHOOK_NOT_REGISTERED'],
+    says: {
+      400: 'The body is not empty or cannot be read, or there is a parameter that this call does not know.',
+      409: 'It cannot be sent again now; `details.reason` says why. Or there is no active endpoint.',
+    },
   },
   'post /v1/notifications/recover': {
     id: 'recoverNotifications',
@@ -238,38 +175,30 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'Everything `failed`, `held` or `expired` that was created in the span, which may begin at most 30 days ago, is sent again, in ' +
       'order per application, at ten a second and behind what is live. One recovery at a time in each environment. Begin with ' +
       '`dry_run: true`, which only counts.',
-    body: ['RecoverRequest', examples.RECOVER_REQUEST_EXAMPLES],
+    body: 'RecoverRequest',
     answers: {
-      200: [
-        'Of a dry run: what would be sent again.',
-        'RecoverDryRunResponse',
-        examples.RECOVER_DRY_RUN_EXAMPLES,
-      ],
-      202: ['The recovery has begun.', 'RecoverResponse', examples.RECOVER_EXAMPLES],
+      200: ['Of a dry run: what would be sent again.', 'RecoverDryRunResponse'],
+      202: ['The recovery has begun.', 'RecoverResponse'],
     },
-    invalid: BROKEN,
-    conflict: [
-      'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
-      'RECOVERY_UNDER_WAY',
-      'RECOVERY_DISABLED',
-      'WEBHOOK_NOT_REGISTERED',
-    ],
+    codes: ['MISSING_FIELD', 'RECOVERY_UNDER_WAY', 'RECOVERY_DISABLED', 'WEBHOOK_NOT_REGISTERED'],
+    says: {
+      400: BROKEN,
+      409: 'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
+    },
   },
   'get /v1/notifications/recoveries/{recovery_id}': {
     id: 'getRecovery',
     summary: 'Read how far a recovery has come',
-    answers: { 200: ['The recovery.', 'RecoveryResponse', examples.RECOVERY_EXAMPLES] },
-    missing: ['RECOVERY_NOT_FOUND'],
+    answers: { 200: ['The recovery.', 'RecoveryResponse'] },
+    codes: ['RECOVERY_NOT_FOUND'],
   },
   'get /v1/credit-applications/{credit_application_id}': {
     id: 'getCreditApplication',
     summary: 'Read a credit application',
     description: 'The state that it is in now and each of its events, for a receiver that has missed some.',
     tag: 'Applications',
-    answers: {
-      200: ['The application.', 'CreditApplicationResponse', examples.PARTNER_APPLICATION_EXAMPLES],
-    },
-    missing: ['APPLICATION_NOT_FOUND'],
+    answers: { 200: ['The application.', 'CreditApplicationResponse'] },
+    codes: ['APPLICATION_NOT_FOUND'],
   },
   'post /v1/sandbox/credit-applications': {
     id: 'simulateCreditApplication',
@@ -278,48 +207,25 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'Under a sandbox key you play the lender: this opens an application from a quote of yours, and you are sent its events ' +
       'like those of any other. At most 20 for a quote. Under a live key it does not exist.',
     tag: 'Sandbox',
-    body: ['SimulateApplicationRequest', examples.SIMULATE_APPLICATION_EXAMPLES],
-    answers: {
-      201: [
-        'The application, after all events of its story.',
-        'CreditApplicationResponse',
-        examples.PARTNER_APPLICATION_EXAMPLES,
-      ],
-    },
-    invalid: BROKEN,
-    missing: ['QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED'],
-    conflict: ['The quote has 20 simulated applications.', 'SIMULATION_LIMIT_REACHED'],
+    body: 'SimulateApplicationRequest',
+    answers: { 201: ['The application, after all events of its story.', 'CreditApplicationResponse'] },
+    codes: ['MISSING_FIELD', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'SIMULATION_LIMIT_REACHED'],
+    says: { 400: BROKEN, 409: 'The quote has 20 simulated applications.' },
   },
   'post /v1/sandbox/credit-applications/{credit_application_id}/events': {
     id: 'simulateEvent',
     summary: 'Report an event of a simulated application',
     description: 'Brings it into another state, as its lender would.',
     tag: 'Sandbox',
-    body: ['SimulateEventRequest', examples.SIMULATE_EVENT_EXAMPLES],
-    answers: {
-      200: [
-        'The application in its new state.',
-        'CreditApplicationResponse',
-        examples.PARTNER_APPLICATION_EXAMPLES,
-      ],
-    },
-    invalid: BROKEN,
-    missing: ['APPLICATION_NOT_FOUND'],
-    conflict: [
-      'This state cannot follow now; `details.may_follow` has those that can.',
-      'EVENT_NOT_APPLICABLE',
-    ],
+    body: 'SimulateEventRequest',
+    answers: { 200: ['The application in its new state.', 'CreditApplicationResponse'] },
+    codes: ['MISSING_FIELD', 'APPLICATION_NOT_FOUND', 'EVENT_NOT_APPLICABLE'],
+    says: { 400: BROKEN, 409: 'This state cannot follow now; `details.may_follow` has those that can.' },
   },
   'get /v1/webhook-endpoint': {
     id: 'getWebhookEndpoint',
     summary: 'Read where webhooks go, and how that does',
-    answers: {
-      200: [
-        'The endpoint of the environment of the key.',
-        'WebhookEndpointResponse',
-        examples.WEBHOOK_ENDPOINT_EXAMPLES,
-      ],
-    },
+    answers: { 200: ['The endpoint of the environment of the key.', 'WebhookEndpointResponse'] },
   },
   'get /v1/webhook-keys': {
     id: 'listWebhookKeys',
@@ -328,13 +234,6 @@ const OPERATIONS: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>> = 
       'The keys that webhooks of the environment of the key are signed with (`v1a` in `webhook-signature`), for a receiver that ' +
       'keeps no shared secret. Keep the list for a day at most, and read it again when nothing verifies, once a minute at most. ' +
       'The keys are yours alone: no other partner has the same.',
-    answers: { 200: ['The keys, newest first.', 'WebhookKeysResponse', examples.WEBHOOK_KEYS_EXAMPLES] },
+    answers: { 200: ['The keys, newest first.', 'WebhookKeysResponse'] },
   },
-};
-
-export const paths: Json = Object.fromEntries(
-  Object.entries(OPERATIONS).map(([at, own]) => {
-    const [method = '', path = ''] = at.split(' ');
-    return [path, { [method]: operation(path, own) }];
-  }),
-);
+});

@@ -1,17 +1,16 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../../contracts/errors';
-import { errorExample } from './examples';
 
 /** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
 export type Json = { [name: string]: unknown };
 
 export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
-const header = (description: string, schema: Json, required = true): Json => ({
-  description,
-  required,
-  schema,
+/** A body in JSON. */
+export const content = (schema: string | Json, examples?: Json): Json => ({
+  'application/json': { schema: typeof schema === 'string' ? ref('schemas', schema) : schema, examples },
 });
+
+const header = (description: string, schema: Json): Json => ({ description, required: true, schema });
 
 export const headers: Json = {
   XRequestId: header('The id of this request: yours if you sent a usable one. Quote it to support.', {
@@ -38,68 +37,57 @@ export const headers: Json = {
   WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
 };
 
-/** RateLimit headers are missing when a request fails before its key has been accepted, so a 400 may lack them. */
-export const requestIdHeader: Json = { 'X-Request-Id': ref('headers', 'XRequestId') };
-export const unauthenticatedHeaders: Json = {
-  ...requestIdHeader,
-  'WWW-Authenticate': ref('headers', 'WWWAuthenticate'),
-};
+/** Headers whose components have their names, without the dashes. */
+const named = (...names: readonly string[]): Json =>
+  Object.fromEntries(names.map((name) => [name, ref('headers', name.replaceAll('-', ''))]));
+
+export const requestIdHeader = named('X-Request-Id');
+export const retryAfter = named('Retry-After');
+export const unauthenticatedHeaders = named('X-Request-Id', 'WWW-Authenticate');
 export const keyedHeaders: Json = {
-  ...requestIdHeader,
-  'RateLimit-Policy': ref('headers', 'RateLimitPolicy'),
-  'RateLimit-Limit': ref('headers', 'RateLimitLimit'),
-  'RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
-  'RateLimit-Reset': ref('headers', 'RateLimitReset'),
+  ...named('X-Request-Id', 'RateLimit-Policy', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'),
   'X-RateLimit-Limit': ref('headers', 'RateLimitLimit'),
   'X-RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
-  'X-RateLimit-Reset': ref('headers', 'XRateLimitReset'),
+  ...named('X-RateLimit-Reset'),
 };
 
-export function errorResponse(description: string, responseHeaders: Json, codes: readonly ErrorCode[]): Json {
-  const examples: Json = {};
-  for (const code of codes) {
-    const { when: summary, body: value } = errorExample(code);
-    examples[code] = { summary, value };
-  }
-  return {
-    description,
-    headers: responseHeaders,
-    content: { 'application/json': { schema: ref('schemas', 'Error'), examples } },
-  };
-}
-
-/** An answer to a call whose key was accepted. */
-export const keyedAnswer = (description: string, schema: string, examples: Json): Json => ({
-  description,
-  headers: keyedHeaders,
-  content: { 'application/json': { schema: ref('schemas', schema), examples } },
-});
-
-/** How every call with a key can be refused. */
-export const unauthenticated = errorResponse('The key is missing or not valid.', unauthenticatedHeaders, [
-  'UNAUTHENTICATED',
-]);
-export const ourFault = errorResponse('A fault on our side.', requestIdHeader, ['INTERNAL_SERVER_ERROR']);
-/** @param description what follows the limit that all calls have. @param others codes besides that limit's. */
-export const tooMany = (description: string, ...others: ErrorCode[]): Json =>
-  errorResponse(
-    `More than 100 requests per minute with this key${description}`,
-    {
-      ...keyedHeaders,
-      'Retry-After': ref('headers', 'RetryAfter'),
-    },
-    ['RATE_LIMIT_EXCEEDED', ...others],
+/** The paths of a document, from its operations by method and path. */
+export const pathsOf = <Operation>(
+  operation: (path: string, of: Operation) => Json,
+  operations: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>>,
+): Json =>
+  Object.fromEntries(
+    Object.entries(operations).map(([at, own]) => {
+      const [method = '', path = ''] = at.split(' ');
+      return [path, { [method]: operation(path, own) }];
+    }),
   );
+
+/**
+ * The responses of a call that can be refused with the codes of every call and with its own, by status.
+ * @param statuses the closed list of codes of the document.
+ */
+export function byStatus<Code extends string>(
+  statuses: Readonly<Record<Code, number>>,
+  own: readonly NoInfer<Code>[],
+  response: (status: number, codes: readonly Code[]) => Json | undefined,
+): Json {
+  const everywhere = ['INVALID_REQUEST', 'UNAUTHENTICATED', 'RATE_LIMIT_EXCEEDED', 'INTERNAL_SERVER_ERROR'];
+  const codes = [...everywhere, ...own, 'NOT_FOUND'] as Code[];
+  const of = (status: number) => codes.filter((code) => statuses[code] === status);
+  const found = new Set(codes.map((code) => statuses[code]));
+  return Object.fromEntries([...found].map((status) => [status, response(status, of(status))]));
+}
 
 export const requestIdRefs: readonly Json[] = [
   ref('parameters', 'RequestId'),
   ref('parameters', 'CorrelationId'),
 ];
 
-export const requestBody = (content: Json): Json => ({
+export const requestBody = (...of: Parameters<typeof content>): Json => ({
   required: true,
   description: 'At most 16 KiB. Compressed bodies are not read.',
-  content: { 'application/json': content },
+  content: content(...of),
 });
 
 export const requestIdParameters: Json = {

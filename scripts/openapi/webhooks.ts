@@ -1,5 +1,5 @@
-import { APPLICATION_EVENT_EXAMPLES, TEST_EVENT_EXAMPLES } from './examples';
-import { ref, type Json } from './parts';
+import { EVENT_EXAMPLES } from './examples';
+import { content, type Json } from './parts';
 
 const header = (name: string, description: string, schema: Json): Json => ({
   name,
@@ -40,48 +40,43 @@ const responses: Json = {
   },
 };
 
+const received = (
+  schema: keyof typeof EVENT_EXAMPLES,
+  title: { readonly operationId: string; readonly summary: string; readonly description: string },
+  body: { readonly description?: string },
+  own: readonly Json[] = [],
+): Json => ({
+  post: {
+    ...title,
+    tags: ['Notifications'],
+    parameters: [...own, ...signatureParameters],
+    requestBody: { required: true, ...body, content: content(schema, EVENT_EXAMPLES[schema]) },
+    responses,
+  },
+});
+
 /** What we send to partners. */
 export const webhooks: Json = {
-  creditApplicationEvent: {
-    post: {
+  creditApplicationEvent: received(
+    'CreditApplicationEvent',
+    {
       operationId: 'receiveCreditApplicationEvent',
       summary: 'The state of a credit application has changed',
       description:
         'Check the signature over the raw bytes of the body and refuse what is older than five minutes. The same event may come ' +
         'more than once (drop an `event_id` that you have seen), and late (drop a `sequence` below the highest of that application).',
-      tags: ['Notifications'],
-      parameters: signatureParameters,
-      requestBody: {
-        required: true,
-        description: 'At most 20 KB.',
-        content: {
-          'application/json': {
-            schema: ref('schemas', 'CreditApplicationEvent'),
-            examples: APPLICATION_EVENT_EXAMPLES,
-          },
-        },
-      },
-      responses,
     },
-  },
-  testEvent: {
-    post: {
+    { description: 'At most 20 KB.' },
+  ),
+  testEvent: received(
+    'TestEvent',
+    {
       operationId: 'receiveTestEvent',
       summary: 'A test notification',
       description:
         'Sent by `POST /v1/notifications/test`. Check the signature, answer 2xx, and drop it: it stands for no application.',
-      tags: ['Notifications'],
-      parameters: [
-        header('Service-Test', 'Only test events have it.', { const: 'true' }),
-        ...signatureParameters,
-      ],
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': { schema: ref('schemas', 'TestEvent'), examples: TEST_EVENT_EXAMPLES },
-        },
-      },
-      responses,
     },
-  },
+    {},
+    [header('Service-Test', 'Only test events have it.', { const: 'true' })],
+  ),
 };
