@@ -1,10 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { SETTING_GROUPS } from '../runtime/config/settings';
-
-/** Writes docs/settings.md from the settings' own schemas; `--check` writes nothing, and fails when it would change. */
-const file = join(__dirname, '../docs/settings.md');
+import { SETTING_GROUPS } from '../../runtime/config/settings';
 
 interface Described {
   readonly description?: string;
@@ -38,22 +33,16 @@ function boundsOf({ minimum, maximum, enum: values, type }: Described): string |
     : `${minimum} to ${maximum}`;
 }
 
-const groups = Object.entries(SETTING_GROUPS).map(
-  ([title, settings]) =>
-    `## ${title}\n\n` +
-    Object.entries(settings)
-      .map(([name, schema]) => row(name, schema))
-      .join('\n'),
-);
-const content = `# Settings
+/** docs/settings.md, from the settings' own schemas. */
+export function settingsPage(): string {
+  const groups = Object.entries(SETTING_GROUPS).map(([title, settings]) => {
+    const rows = Object.entries(settings).map(([name, schema]) => row(name, schema));
+    return `## ${title}\n\n${rows.join('\n')}\n`;
+  });
+  return `# Settings
 
 Generated from \`runtime/config/\` by \`npm run settings\`. In brackets: the default, if there is one, and bounds. An empty value counts as not set.
 The start stops at values that do not fit, and names them all. The boot log shows every setting, a password or key only as \`set\` or \`not set\`.
 
-${groups.join('\n\n')}
-`;
-if (!process.argv.includes('--check')) writeFileSync(file, content);
-else if (readFileSync(file, 'utf8') !== content) {
-  console.error('docs/settings.md does not follow from runtime/*-settings.ts; run npm run settings.');
-  process.exitCode = 1;
+${groups.join('\n')}`;
 }
