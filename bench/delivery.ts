@@ -36,8 +36,7 @@ const WARM_UP = 250;
 const COUNTED = 100;
 
 runBench('delivery', OPTIONS, async (bench, options) => {
-  const nodeArgs = nodeArguments(options.node);
-  if (options.profile !== '') nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
+  const nodeArgs = nodeArguments(options);
   const stage = await openStage(bench, { nodeArgs, countsStatements: true });
   await prepareCounting(stage);
   const bare = startChild(bench, 'bench/delivery/bare-worker.ts', {

@@ -39,8 +39,7 @@ const READINGS = 20;
 runBench('quote', OPTIONS, async (bench, options) => {
   const postgres = await openPostgres(bench);
   const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
-  const nodeArgs = nodeArguments(options.node);
-  if (options.profile !== '') nodeArgs.push('--cpu-prof', `--cpu-prof-dir=${options.profile}`);
+  const nodeArgs = nodeArguments(options);
   const body = quoteBody(partnerId, options.merchant);
   const tls = options.tls ? await createTestTls() : null;
   const shared = { databaseUrl: postgres.url, nodeArgs, body, tls };

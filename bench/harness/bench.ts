@@ -22,24 +22,17 @@ export function runBench<Defaults extends Options>(
   defaults: Defaults,
   run: (bench: Bench, options: Defaults) => Promise<Findings>,
 ): void {
-  main(name, defaults, run).catch((error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  });
+  const { json, ...options } = readOptions({ ...defaults, json: false });
+  // `json` is the only property that was added.
+  void main(name, json, (bench) => run(bench, options as never));
 }
 
-async function main<Defaults extends Options>(
-  name: string,
-  defaults: Defaults,
-  run: (bench: Bench, options: Defaults) => Promise<Findings>,
-): Promise<void> {
-  const { json, ...options } = readOptions({ ...defaults, json: false });
+async function main(name: string, json: boolean, run: (bench: Bench) => Promise<Findings>): Promise<void> {
   const directory = await temporaryDirectory(`bench-${name}`);
   const dismissWatchdog = startWatchdog(directory);
   const closers: (() => Promise<unknown>)[] = [];
   try {
-    // `json` is the only property that was added.
-    const found = await run({ directory, onEnd: (close) => closers.push(close) }, options as never);
+    const found = await run({ directory, onEnd: (close) => closers.push(close) });
     printFindings(found, json);
     const broken = brokenBounds(found);
     if (broken.length > 0) {
@@ -72,8 +65,11 @@ function readOptions<Defaults extends Options>(defaults: Defaults): Defaults {
   return { ...defaults, ...Object.fromEntries(given) };
 }
 
-/** The arguments for Node of an option: they are separated by blanks. */
-export const nodeArguments = (text: string): string[] => text.split(' ').filter((one) => one !== '');
+/** The arguments for Node of two options. @param node separated by blanks. @param profile a folder for a CPU profile. */
+export const nodeArguments = ({ node, profile }: { node: string; profile: string }): string[] => [
+  ...node.split(' ').filter((one) => one !== ''),
+  ...(profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
+];
 
 export const pause = async (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));

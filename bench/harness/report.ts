@@ -15,6 +15,8 @@ const startedAt = Date.now();
 export const say = (line: string) =>
   console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
 
+const MOST_ACROSS = 4;
+
 const rounded = (value: number | undefined) => Number((value ?? Number.NaN).toFixed(3));
 
 /** Names of the figures that are above their bound. A figure that could not be measured is, too. */
@@ -41,30 +43,12 @@ export function printFindings(found: Findings, json: boolean): void {
     console.log(`${name}: ${rounded(value)}${bound}`);
   }
   const contenders = Object.keys(columns);
-  const rows = [...new Set(Object.values(columns).flatMap((column) => Object.keys(column)))];
-  if (contenders.length === 0) return;
-  console.log();
-  // Many contenders do not fit beside one another.
-  if (contenders.length > MOST_ACROSS) printTable(contenders, rows, (name, row) => columns[name]?.[row]);
-  else printTable(rows, contenders, (row, name) => columns[name]?.[row]);
-}
-
-const MOST_ACROSS = 4;
-
-function printTable(
-  rows: readonly string[],
-  columns: readonly string[],
-  cell: (row: string, column: string) => number | undefined,
-): void {
-  const first = Math.max(...rows.map((row) => row.length));
-  const line = (label: string, cells: readonly string[]) =>
-    console.log(label.padEnd(first) + cells.map((text, at) => text.padStart(width(columns[at]))).join(''));
-  const width = (column = '') => Math.max(column.length, 8) + 2;
-  const text = (value: number | undefined) => (value === undefined ? '' : String(rounded(value)));
-  line('', columns);
-  for (const row of rows)
-    line(
-      row,
-      columns.map((column) => text(cell(row, column))),
-    );
+  const table: Record<string, Record<string, number>> = {};
+  for (const [column, values] of Object.entries(columns))
+    for (const [row, value] of Object.entries(values)) {
+      // Many contenders do not fit beside one another.
+      const [at, across] = contenders.length > MOST_ACROSS ? [column, row] : [row, column];
+      (table[at] ??= {})[across] = rounded(value);
+    }
+  if (contenders.length > 0) console.table(table);
 }

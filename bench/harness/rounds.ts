@@ -37,10 +37,6 @@ export function medianRatio(
 /** NaN when it was not measured. */
 export const figure = (round: Figures | undefined, name: string): number => round?.[name] ?? Number.NaN;
 
-/** The value below which such a share of them lies. @param sorted ascending. */
-export const percentile = (sorted: ArrayLike<number>, share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-
 /** The median, the mean of the two in the middle when their number is even. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -53,7 +49,8 @@ export function median(values: readonly number[]): number {
 /** How times are spread. */
 export function spread(times: Iterable<number>) {
   const sorted = Float64Array.from(times).toSorted();
-  const at = (share: number) => percentile(sorted, share);
+  const at = (share: number) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return { p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99), worst_ms: at(1) };
 }
 
