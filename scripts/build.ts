@@ -106,10 +106,9 @@ function productionSbom(root: string): Sbom {
   };
 }
 
-/** Without what has come before under the same name. */
-function once<T>(list: readonly T[], nameOf: (one: T) => string): T[] {
-  const known = new Set<string>();
-  return list.filter((one) => !known.has(nameOf(one)) && known.add(nameOf(one)));
-}
+/** One of each name. */
+const once = <T>(list: readonly T[], nameOf: (one: T) => string): T[] => [
+  ...new Map(list.map((one) => [nameOf(one), one])).values(),
+];
 
 void main();

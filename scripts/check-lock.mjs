@@ -3,10 +3,9 @@
  * registry, or that names the registry it was resolved with.
  */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
-const file = fileURLToPath(new URL('../package-lock.json', import.meta.url));
-const { packages } = JSON.parse(readFileSync(file, 'utf8'));
+const { packages } = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'));
 /** Our own folders, which npm links. */
 const own = new Set(['', ...Object.values(packages).flatMap(({ link, resolved }) => (link ? resolved : []))]);
 /** Of a SHA-512. */

@@ -4,28 +4,27 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const folder = fileURLToPath(new URL('../db/migrations', import.meta.url));
+const folder = join(import.meta.dirname, '../db/migrations');
 const REASON = /^-- contract: \S/m;
-const DESTRUCTIVE = [
+const FAULTS = [
   [/\bdrop\s+(table|column|view|type|schema|function|trigger)\b/i, 'drops what may be in use'],
   [/\brename\b/i, 'renames'],
   [/\balter\s+(column\s+)?\S+\s+(set\s+data\s+)?type\b/i, 'changes a type'],
   [/\bset\s+not\s+null\b/i, 'makes a column obligatory'],
   [/\bdrop\s+default\b/i, 'takes a default away'],
   [/^truncate\b/i, 'empties a table'],
+  [
+    /\badd\s+column\b(?!.*\b(default|generated)\b).*\bnot\s+null\b/i,
+    'adds an obligatory column without a default',
+  ],
 ];
-const OBLIGATORY = /\badd\s+column\b(?!.*\b(default|generated)\b).*\bnot\s+null\b/i;
 
 for (const name of readdirSync(folder).filter((name) => name.endsWith('.sql'))) {
   const text = readFileSync(join(folder, name), 'utf8');
   if (REASON.test(text)) continue;
-  for (const statement of statementsOf(text)) {
-    const faults = DESTRUCTIVE.filter(([pattern]) => pattern.test(statement)).map(([, what]) => what);
-    if (OBLIGATORY.test(statement)) faults.push('adds an obligatory column without a default');
-    for (const what of faults) tell(name, what, statement);
-  }
+  for (const statement of statementsOf(text))
+    for (const [pattern, what] of FAULTS) if (pattern.test(statement)) tell(name, what, statement);
 }
 
 /** Without comments, and without the bodies of functions: what those do is the business of their callers. */

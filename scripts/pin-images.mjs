@@ -6,9 +6,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url));
+const root = process.argv[2] ?? join(import.meta.dirname, '..');
 /** A tag is obligatory: it says which line of releases a renewed digest is taken from. */
 const LINES = {
   Dockerfile: /^(FROM )([a-z0-9][\w./-]*:[\w.-]+)(?:@\S+)?/gm,
@@ -36,12 +35,9 @@ function digestOf(image) {
   const faults = [];
   for (const [tool, args] of Object.entries(TOOLS)) {
     try {
+      const named = tool === 'skopeo' ? `docker://${image}` : image;
       const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 };
-      const printed = execFileSync(
-        tool,
-        [...args, tool === 'skopeo' ? `docker://${image}` : image],
-        options,
-      ).trim();
+      const printed = execFileSync(tool, [...args, named], options).trim();
       if (/^sha256:[0-9a-f]{64}$/.test(printed)) {
         console.log(`${image}@${printed}`);
         return printed;

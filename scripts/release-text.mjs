@@ -4,10 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const read = (file) => readFileSync(join(root, file), 'utf8');
+const read = (file) => readFileSync(join(import.meta.dirname, '..', file), 'utf8');
 const { version } = JSON.parse(read('package.json'));
 const lock = JSON.parse(read('package-lock.json'));
 const client = 'clients/typescript';
