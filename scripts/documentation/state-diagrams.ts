@@ -23,17 +23,15 @@ function deliveryDiagram(): string {
     }
   }
   const within = [...arrows].map(([arrow, events]) => `    ${arrow}: ${events.join(', ')}`);
+  const open: readonly string[] = DELIVERY_STATES;
+  const ended: readonly string[] = END_STATES;
   const ends = Object.values(ENDS).flatMap(({ from, end }) => {
     const states: readonly string[] = from;
-    const sources = DELIVERY_STATES.every((state) => states.includes(state))
-      ? ['row', ...states.filter((state) => !(DELIVERY_STATES as readonly string[]).includes(state))]
-      : states;
+    const all = open.every((state) => states.includes(state));
+    const sources = all ? ['row', ...states.filter((state) => !open.includes(state))] : states;
     return sources
       .filter((state) => state !== end)
-      .map(
-        (state) =>
-          `  ${state} --> ${end}${(END_STATES as readonly string[]).includes(state) ? ': reported late' : ''}`,
-      );
+      .map((state) => `  ${state} --> ${end}${ended.includes(state) ? ': reported late' : ''}`);
   });
   return lines('  [*] --> queued', '  state "has a row in deliveries" as row {', ...within, '  }', ...ends);
 }

@@ -47,8 +47,7 @@ const {
 const testNotification = (
   summary: string,
   status: TestNotificationBody['data']['status'],
-  attempt: TestNotificationBody['data']['attempt'],
-  reason: string | null = null,
+  attempt: { readonly http_status: number | null; readonly duration_ms: number } | null,
 ) =>
   answered<TestNotificationBody>(summary, {
     notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
@@ -56,34 +55,32 @@ const testNotification = (
     event_type: 'credit_application.test',
     environment: 'sandbox',
     status,
-    reason,
+    reason: status === 'failed' ? 'gone' : null,
     attempt,
   });
+const after = (duration_ms: number, http_status: number | null) => ({ http_status, duration_ms });
 
 /** All examples of the document, by the component. A test holds them against the schemas. */
 export const EXAMPLES = {
   ...QUOTE_EXAMPLES,
   ...EVENT_EXAMPLES,
   TestNotificationResponse: {
-    delivered: testNotification('Your endpoint answered 2xx', 'delivered', {
-      http_status: 200,
-      duration_ms: 83,
-    }),
+    delivered: testNotification('Your endpoint answered 2xx', 'delivered', after(83, 200)),
     failed: testNotification(
       'Your endpoint answered 410 and is disabled; no other attempt follows',
       'failed',
-      { http_status: 410, duration_ms: 41 },
-      'gone',
+      after(41, 410),
     ),
     retrying: testNotification(
       'Your endpoint answered something else; two more attempts follow',
       'retrying',
-      { http_status: 500, duration_ms: 41 },
+      after(41, 500),
     ),
-    unreachable: testNotification('Your endpoint did not answer; two more attempts follow', 'retrying', {
-      http_status: null,
-      duration_ms: 5_003,
-    }),
+    unreachable: testNotification(
+      'Your endpoint did not answer; two more attempts follow',
+      'retrying',
+      after(5_003, null),
+    ),
     queued: testNotification('No attempt has ended yet', 'queued', null),
   },
   NotificationListResponse: {
