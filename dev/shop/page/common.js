@@ -13,6 +13,8 @@ export function element(name, properties = {}, ...children) {
   return node;
 }
 
+export const span = (className, ...children) => element('span', { className }, ...children);
+
 /** @throws with the words of the API, and its code, when it has refused. */
 async function ask(path, options) {
   const response = await fetch(path, options);

@@ -1,4 +1,4 @@
-import { at, element, follow, get, parse, post, showFault, timeOf } from './common.js';
+import { at, element, follow, get, parse, post, showFault, span, timeOf } from './common.js';
 
 const BEHAVIOURS = {
   ok: () => 'answers 200 to what it can verify, 401 to the rest',
@@ -37,14 +37,8 @@ function callEntry({ at: moment, method, path, status, tookMs, request, answer, 
     {},
     element('code', {}, `${method} ${path}`),
     element('br'),
-    element('span', { className: status < 400 ? 'verified' : 'refused' }, String(status)),
-    element(
-      'span',
-      { className: 'soft' },
-      ` in ${tookMs} ms, `,
-      timeOf(moment),
-      ` · ${callsLeft ?? 'no'} calls left`,
-    ),
+    span(status < 400 ? 'verified' : 'refused', String(status)),
+    span('soft', ` in ${tookMs} ms, `, timeOf(moment), ` · ${callsLeft ?? 'no'} calls left`),
     details(['Request', request], ['Answer', answer], ['X-Request-Id', requestId]),
   );
 }
@@ -54,32 +48,15 @@ function deliveryEntry({ receivedAt, eventType, eventId, verified, why, answered
   const about = [sequence && `no. ${sequence}`, data?.credit_application_id, eventId]
     .filter(Boolean)
     .join(' · ');
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return element(
     'li',
     {},
     element('strong', {}, eventType ?? 'unknown event'),
     element('br'),
-    element(
-      'span',
-      { className: verified ? 'verified' : 'refused' },
-      verified ? 'Signature verified' : `Not verified: ${why}`,
-    ),
-    element(
-      'span',
-      { className: 'soft' },
-      `, answered ${answered ?? 'nothing'}, `,
-      timeOf(receivedAt),
-      ` · ${about}`,
-    ),
-    details(
-      [
-        'Headers',
-        Object.entries(headers)
-          .map(([name, value]) => `${name}: ${value}`)
-          .join('\n'),
-      ],
-      ['Body', parse(body) ?? body],
-    ),
+    verified ? span('verified', 'Signature verified') : span('refused', `Not verified: ${why}`),
+    span('soft', `, answered ${answered ?? 'nothing'}, `, timeOf(receivedAt), ` · ${about}`),
+    details(['Headers', lines.join('\n')], ['Body', parse(body) ?? body]),
   );
 }
 
@@ -95,12 +72,7 @@ function logEntry(item) {
     element('strong', {}, item.event_type),
     ` ${status}${reason === null ? '' : `: ${reason}`}`,
     element('br'),
-    element(
-      'span',
-      { className: 'soft' },
-      timeOf(item.created_at),
-      ` · ${about.filter(Boolean).join(' · ')}`,
-    ),
+    span('soft', timeOf(item.created_at), ` · ${about.filter(Boolean).join(' · ')}`),
   );
   if (sequence === null || !RESENDABLE.has(status)) return entry;
   const again = element(

@@ -1,4 +1,4 @@
-import { at, element, follow, get, labelOf, parse, post, showFault, timeOf } from './common.js';
+import { at, element, follow, get, labelOf, parse, post, showFault, span, timeOf } from './common.js';
 
 /** What a shopper reads in each state. */
 const WORDS = {
@@ -69,7 +69,7 @@ function render() {
         'li',
         { className: done ? 'done' : '' },
         label,
-        element('span', { className: 'hidden' }, done ? ', done' : ', not yet'),
+        span('hidden', done ? ', done' : ', not yet'),
       );
     }),
   );
@@ -77,20 +77,16 @@ function render() {
 }
 
 function entry({ status, sequence, occurred_at: moment, delivery }) {
-  const verdict = delivery
-    ? element(
-        'span',
-        { className: 'verified' },
-        `Signature verified, answered ${delivery.answered ?? 'nothing'}`,
-      )
-    : element('span', { className: 'soft' }, 'Recorded; its webhook is on its way');
+  const arrived = delivery
+    ? span('verified', `Signature verified, answered ${delivery.answered ?? 'nothing'}`)
+    : span('soft', 'Recorded; its webhook is on its way');
   return element(
     'li',
     {},
     element('strong', {}, labelOf(status)),
-    element('span', { className: 'soft' }, ` no. ${sequence}, `, timeOf(moment)),
+    span('soft', ` no. ${sequence}, `, timeOf(moment)),
     element('br'),
-    verdict,
+    arrived,
   );
 }
 
