@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -28,14 +29,11 @@ export async function servePages(
   const server = createServer({ ...options.tls }, (request, response) => {
     handle(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
+  await once(server.listen(options.port, '127.0.0.1'), 'listening');
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
     close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
+      const closed = once(server.close(), 'close');
       // Those that are never answered included.
       server.closeAllConnections();
       await closed;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { StackFailure } from './failure';
@@ -68,11 +69,8 @@ async function tryToListen(host: string, port: number): Promise<string | undefin
 }
 
 async function listen(host: string, port: number): Promise<Server> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
+  const server = createServer().listen(port, host);
+  await once(server, 'listening');
   return server;
 }
 

@@ -19,7 +19,12 @@ const DEMO_PARTNER = { partnerId: 'P100001', name: 'Demo Checkout' };
 /** Whom the demo partner has nothing to do with. */
 const OTHER_PARTNER = { partnerId: 'P100002', name: 'Other Checkout' };
 
-/** Seeds the migrated database at an address, with webhook endpoints when they are given; see {@link seedDatabase}. */
+/**
+ * Fills the migrated development database at an address with a demo partner, merchants and products of every kind, and with webhook endpoints
+ * when they are given. What is already there stays as it is, changed by hand or not: a second start adds only what is missing, and makes no
+ * version of any product.
+ * @param known what the last start returned: its keys are kept while they work, since they cannot be read back.
+ */
 export async function seedDemo(
   databaseUrl: string,
   known: Partial<DemoData> | undefined,
@@ -40,15 +45,7 @@ export async function seedDemo(
   }
 }
 
-/**
- * Fills a development database with a demo partner, merchants and products of every kind. What is already there stays
- * as it is, changed by hand or not: a second start adds only what is missing, and makes no version of any product.
- * @param known what the last start returned: its keys are kept while they work, since they cannot be read back.
- */
-export async function seedDatabase(
-  { db }: Pick<Database, 'db'>,
-  known: Partial<DemoData> | undefined,
-): Promise<DemoData> {
+async function seedDatabase({ db }: Database, known: Partial<DemoData> | undefined): Promise<DemoData> {
   const merchants = seedMerchants(DEMO_PARTNER.partnerId, OTHER_PARTNER.partnerId);
   const apiKeys = await db.transaction(async (tx) => {
     // Two that start together take turns.

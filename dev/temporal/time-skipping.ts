@@ -1,4 +1,5 @@
-import { chmod, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackFailure } from '../failure';
 import { openToolsFolder, runProgram } from './tools';
@@ -29,14 +30,13 @@ export async function findTimeSkippingServer(options: TimeSkippingOptions): Prom
   });
   const { path } = await openToolsFolder();
   const libraries = join(path, `temporal-test-server-${VERSION}`);
-  if (!(await isFolder(libraries))) await fetchLibraries(path, libraries, options.onProgress);
+  if (!existsSync(libraries)) await fetchLibraries(path, libraries, options.onProgress);
   const script = join(options.directory, 'temporal-test-server');
   // A short life: compile little, collect simply.
   const flags = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto';
   const run = `-Dpfqs.run=${quote(options.directory)}`;
   const text = `#!/bin/sh\nexec java ${flags} ${run} -cp ${quote(`${libraries}/*`)} ${MAIN_CLASS} "$@"\n`;
-  await writeFile(script, text);
-  await chmod(script, 0o755);
+  await writeFile(script, text, { mode: 0o755 });
   return script;
 }
 
@@ -57,8 +57,8 @@ async function fetchLibraries(
       ['-q', '-B', `${COPY_PLUGIN}:copy-dependencies`, '-DoutputDirectory=lib', '-DincludeScope=runtime'],
       { cwd: draft, timeoutMs: MAVEN_LIMIT_MS },
     );
-    await rename(join(draft, 'lib'), libraries).catch(async (error: unknown) => {
-      if (!(await isFolder(libraries))) throw error;
+    await rename(join(draft, 'lib'), libraries).catch((error: unknown) => {
+      if (!existsSync(libraries)) throw error;
     });
   } catch (error) {
     throw new StackFailure(
@@ -85,13 +85,6 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   </dependencies>
 </project>
 `;
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
 
 /** As a word of the shell. */
 function quote(text: string): string {
