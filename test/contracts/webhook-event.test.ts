@@ -42,9 +42,3 @@ test('a test event can never be read as a real one', () => {
   expect(applicationEventSchema.safeParse(event).success).toBe(false);
   expect(APPLICATION_STATES).not.toContain(event.data.status);
 });
-
-test('every state has its event type', () => {
-  expect(applicationEventSchema.shape.event_type.options).toEqual(
-    APPLICATION_STATES.map((state) => `credit_application.${state}`),
-  );
-});

@@ -4,11 +4,13 @@ import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { Agent, request } from 'undici';
+import type { Delivery } from '../../dev/shop/webhooks';
 import type { StackInfo } from '../../dev/stack';
 import { freePort, stackPorts } from '../../dev/ports';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/temporal/namespace';
+import { until } from '../support/delivery';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
@@ -27,19 +29,21 @@ const UP = /Ctrl-C stops everything/;
 let directory: string;
 let dismissWatchdog: () => void;
 let environment: Record<string, string>;
-const stackFile = () => join(environment['DATA_DIR'] ?? '', 'stack.json');
+let dataDir: string;
+const stackFile = () => join(dataDir, 'stack.json');
 
 beforeAll(async () => {
   directory = await temporaryDirectory('stack with blanks ');
   dismissWatchdog = startWatchdog(directory);
-  environment = await stackEnvironment(join(directory, 'data dir'));
+  dataDir = join(directory, 'data dir');
+  environment = await stackEnvironment(dataDir);
   // On a new machine that takes minutes, which no single start below should.
   await findTemporal();
 }, 1_200_000);
 
 afterAll(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
-  emitStackLogs(environment['DATA_DIR'] ?? '');
+  emitStackLogs(dataDir);
   await removeDirectory(directory);
   dismissWatchdog();
 });
@@ -89,89 +93,52 @@ async function ourProcess(name: 'postgres' | 'temporal'): Promise<number> {
   throw new Error(`no ${name} runs on ${directory}`);
 }
 
-async function readStack(dataDir = environment['DATA_DIR'] ?? ''): Promise<StackInfo> {
-  return JSON.parse(await readFile(join(dataDir, 'stack.json'), 'utf8')) as StackInfo;
+async function readStack(): Promise<StackInfo> {
+  return JSON.parse(await readFile(stackFile(), 'utf8')) as StackInfo;
 }
 
-async function withTemporal<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
+async function withTemporal<T>(task: (service: Connection['workflowService']) => Promise<T>): Promise<T> {
   const { temporalAddress } = await readStack();
   const connection = await Connection.connect({ address: temporalAddress ?? 'none' });
   try {
-    return await task(connection);
+    return await task(connection.workflowService);
   } finally {
     await connection.close();
   }
 }
 
-async function startSomeWorkflow(workflowId: string): Promise<void> {
-  await withTemporal((connection) =>
-    connection.workflowService.startWorkflowExecution({
-      namespace: 'default',
-      workflowId,
-      requestId: workflowId,
-      workflowType: { name: 'nobodyRunsIt' },
-      taskQueue: { name: 'nobody-polls-it' },
-    }),
-  );
-}
-
-async function knowsWorkflow(workflowId: string): Promise<boolean> {
-  const execution = { workflowId };
-  await withTemporal((connection) =>
-    connection.workflowService.describeWorkflowExecution({ namespace: 'default', execution }),
-  );
-  return true;
-}
-
-/** What the printed curl does: trusts the development authority and asks for a quote. */
-async function quoteOn(dataDir: string): Promise<number> {
-  const { apiUrl, caFile, apiKeys, partnerId, merchants } = await readStack(dataDir);
+/** A call with the sandbox key that trusts the development authority, as the printed curl makes it. */
+async function call(method: 'GET' | 'POST', url: string, body?: object) {
+  const { apiKeys, caFile } = await readStack();
   const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
-  const answer = await request(`${apiUrl}/v1/finance-quote`, {
-    method: 'POST',
-    dispatcher,
-    headers: { authorization: `Bearer ${apiKeys.test}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      merchant_id: merchants[0]?.id,
-      partner_id: partnerId,
-      loan_amount: '1000.00',
-      merchant_finance_url: 'https://shop.example/finance',
-    }),
-  });
-  await answer.body.dump();
+  const key = { authorization: `Bearer ${apiKeys.test}` };
+  const sent = body && {
+    headers: { ...key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+  const answer = await request(url, { method, dispatcher, headers: key, ...sent });
+  const text = await answer.body.text();
   await dispatcher.close();
-  return answer.statusCode;
+  return { status: answer.statusCode, text };
 }
 
-const quote = () => quoteOn(environment['DATA_DIR'] ?? '');
+async function quote(): Promise<number> {
+  const { apiUrl, partnerId, merchants } = await readStack();
+  const page = 'https://shop.example/finance';
+  const basket = { merchant_id: merchants[0]?.id, loan_amount: '1000.00', merchant_finance_url: page };
+  return (await call('POST', `${apiUrl}/v1/finance-quote`, { partner_id: partnerId, ...basket })).status;
+}
+
+/** What the demo partner got, the newest first. */
+async function deliveries(): Promise<readonly Delivery[]> {
+  const { text } = await call('GET', `${(await readStack()).receiverUrl}/deliveries`);
+  return (JSON.parse(text) as { deliveries: Delivery[] }).deliveries;
+}
 
 /** What a test notification says of its delivery, and what the demo partner got. */
 async function deliverTest(): Promise<{ status: number; answer: unknown; got: unknown }> {
-  const { apiUrl, caFile, apiKeys, receiverUrl } = await readStack();
-  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
-  const answer = await request(`${apiUrl}/v1/notifications/test`, {
-    method: 'POST',
-    dispatcher,
-    headers: { authorization: `Bearer ${apiKeys.test}` },
-  });
-  const body = (await answer.body.json()) as { data: unknown };
-  const list = await request(`${receiverUrl}/deliveries`, { dispatcher });
-  const { deliveries } = (await list.body.json()) as { deliveries: unknown[] };
-  await dispatcher.close();
-  return { status: answer.statusCode, answer: body.data, got: deliveries[0] };
-}
-
-/** Waits until the demo partner has got so many deliveries since the start, all of them verified. */
-async function received(count: number): Promise<void> {
-  const { caFile, receiverUrl } = await readStack();
-  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
-  for (const endsAt = Date.now() + 30_000; ; await new Promise((resolve) => setTimeout(resolve, 200))) {
-    const list = await request(`${receiverUrl}/deliveries`, { dispatcher });
-    const { deliveries } = (await list.body.json()) as { deliveries: { verified: boolean }[] };
-    if (deliveries.filter(({ verified }) => verified).length === count) break;
-    if (Date.now() > endsAt) throw new Error(`not ${count} deliveries: ${JSON.stringify(deliveries)}`);
-  }
-  await dispatcher.close();
+  const { status, text } = await call('POST', `${(await readStack()).apiUrl}/v1/notifications/test`);
+  return { status, answer: (JSON.parse(text) as { data: unknown }).data, got: (await deliveries())[0] };
 }
 
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
@@ -183,16 +150,13 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   const { apiKeys, apiUrl, caFile } = await readStack();
   expect(first.output()).toContain(`CURL_CA_BUNDLE='${caFile}'`);
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
-  expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
+  expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
 
   const { temporalUiUrl, shopUrl } = await readStack();
   expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
   expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
   expect(first.output()).toContain(`${shopUrl}/developer`);
-  const trusting = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
-  const page = await request(`${shopUrl}/developer`, { dispatcher: trusting });
-  expect(await page.body.text()).toContain('<h1>Behind the shop</h1>');
-  await trusting.close();
+  expect((await call('GET', `${shopUrl}/developer`)).text).toContain('<h1>Behind the shop</h1>');
 
   expect(await deliverTest()).toMatchObject({
     status: 200,
@@ -207,8 +171,8 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   signal(first.pid, 'SIGINT');
   expect(await first.ended).toBe(0);
   expect(await ours()).toEqual([]);
-  expect(await modesIn(environment['DATA_DIR'] ?? '')).toEqual({ files: ['600'], folders: ['700'] });
-  await expect(stat(join(environment['DATA_DIR'] ?? '', 'stack.pid'))).rejects.toThrow(/ENOENT/);
+  expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
+  await expect(stat(join(dataDir, 'stack.pid'))).rejects.toThrow(/ENOENT/);
   expect((await readStack()).apiKeys).toEqual(apiKeys);
 });
 
@@ -216,7 +180,16 @@ test('recovers after kill -9, with the same keys and data', async () => {
   const killed = start();
   await killed.waitFor(UP, 60_000);
   const before = await readStack();
-  await startSomeWorkflow('before-the-kill');
+  const workflowId = 'before-the-kill';
+  await withTemporal((service) =>
+    service.startWorkflowExecution({
+      namespace: 'default',
+      workflowId,
+      requestId: workflowId,
+      workflowType: { name: 'nobodyRunsIt' },
+      taskQueue: { name: 'nobody-polls-it' },
+    }),
+  );
   signal(killed.pid, 'SIGKILL');
   await killed.ended;
   expect(await ours()).not.toEqual([]);
@@ -227,7 +200,8 @@ test('recovers after kill -9, with the same keys and data', async () => {
   await next.waitFor(UP, 60_000);
   expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
   expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
-  expect(await knowsWorkflow('before-the-kill')).toBe(true);
+  const kept = { namespace: 'default', execution: { workflowId } };
+  await withTemporal((service) => service.describeWorkflowExecution(kept));
   expect(next.output()).not.toMatch(/creating a new database cluster/);
   expect(await readStack()).toEqual(before);
   await expect(stat(draft)).rejects.toThrow(/ENOENT/);
@@ -256,7 +230,9 @@ test('makes new keys when stack.json is lost', async () => {
   expect(await deliverTest()).toMatchObject({ status: 202, answer: { status: 'queued' } });
   expect(await quote()).toBe(200);
   await running.waitFor(/Temporal is back/, 30_000);
-  await received(1);
+  // Of this start, all of them verified.
+  const verified = async () => (await deliveries()).filter((one) => one.verified).length;
+  await until(async () => (await verified()) === 1, 'the delivery of the test', 30_000);
 
   // Postgres dies: the stack says so and ends.
   const postgres = await ourProcess('postgres');
