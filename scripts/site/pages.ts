@@ -20,6 +20,15 @@ const SERVED: Readonly<Record<string, string>> = {
 /** Other files in the folders of the verifiers are left there by compilers and interpreters. */
 export const SOURCES = ['mjs', 'py', 'php', 'java', 'go', 'mod'];
 
+/** The same for the source of the verifiers, which is served as it is. */
+const VERIFIER_FILES: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(join(ROOT, VERIFIERS), { recursive: true, encoding: 'utf8' })
+    .filter((name) => SOURCES.includes(posix.extname(name).slice(1)))
+    .map((name) => [`${VERIFIERS}/${name}`, `/verify-webhook/${name}`]),
+);
+const TARGETS = { ...SERVED, ...VERIFIER_FILES };
+const DOCUMENT = 'contracts/openapi.json';
+
 export interface Page {
   readonly path: string;
   readonly title: string;
@@ -49,9 +58,8 @@ export function sitePages(): { readonly guide: readonly Page[]; readonly others:
     ),
   );
   const linkTo = (file: string, anchor: string) => {
-    if (file === 'contracts/openapi.json') return '/reference';
-    const path =
-      file === GUIDE && anchor !== '' ? pageWith.get(anchor) : (SERVED[file] ?? sources().get(file));
+    if (file === DOCUMENT) return '/reference';
+    const path = file === GUIDE && anchor !== '' ? pageWith.get(anchor) : TARGETS[file];
     if (path === undefined) throw new Error(`the guide has no heading ${anchor}`);
     return anchor === '' ? path : `${path}#${anchor}`;
   };
@@ -70,15 +78,14 @@ export function sitePages(): { readonly guide: readonly Page[]; readonly others:
 /** @returns what is served as it is, by its path below `/docs`: each page as Markdown, and the source of the verifiers. */
 export function plainFiles(): (readonly [path: string, text: string])[] {
   const linkTo = (file: string, anchor: string) => {
-    if (file === 'contracts/openapi.json') return '/openapi.json';
-    const path = SERVED[file] === undefined ? sources().get(file) : `${SERVED[file]}.md`;
-    return `/docs${path}${anchor === '' ? '' : `#${anchor}`}`;
+    if (file === DOCUMENT) return '/openapi.json';
+    return `/docs${TARGETS[file]}${file in SERVED ? '.md' : ''}${anchor === '' ? '' : `#${anchor}`}`;
   };
   return [
     ...Object.entries(SERVED).map(
       ([file, path]) => [`${path}.md`, relinked(file, textOf(file), linkTo)] as const,
     ),
-    ...[...sources()].map(([file, path]) => [path, readFileSync(join(ROOT, file), 'utf8')] as const),
+    ...Object.entries(VERIFIER_FILES).map(([file, path]) => [path, textOf(file)] as const),
   ];
 }
 
@@ -95,12 +102,12 @@ function textOf(file: string): string {
  * @throws when it links to a file that is not served.
  */
 function relinked(file: string, text: string, linkTo: (file: string, anchor: string) => string): string {
-  const served = new Set(['contracts/openapi.json', ...Object.keys(SERVED), ...sources().keys()]);
   const target = (given: string): string => {
     if (/^[a-z]+:/.test(given)) return given;
     const [path = '', anchor = ''] = given.split('#');
     const linked = path === '' ? file : posix.join(posix.dirname(file), path);
-    if (!served.has(linked)) throw new Error(`${file} links to ${linked}, which is not served`);
+    if (linked !== DOCUMENT && !(linked in TARGETS))
+      throw new Error(`${file} links to ${linked}, which is not served`);
     return linkTo(linked, anchor);
   };
   return text
@@ -111,14 +118,4 @@ function relinked(file: string, text: string, linkTo: (file: string, anchor: str
         : part.replaceAll(/\]\(([^)\s]+)\)/g, (_link, given: string) => `](${target(given)})`),
     )
     .join('');
-}
-
-/** The source of the verifiers: file of the repository, and path below `/docs`. */
-function sources(): Map<string, string> {
-  const files = readdirSync(join(ROOT, VERIFIERS), { recursive: true, encoding: 'utf8' });
-  return new Map(
-    files
-      .filter((name) => SOURCES.includes(posix.extname(name).slice(1)))
-      .map((name) => [`${VERIFIERS}/${name}`, `/verify-webhook/${name}`]),
-  );
 }
