@@ -46,15 +46,11 @@ beforeAll(async () => {
   trusted = authority.cert;
   dispatcher = new Agent({ connect: { ca: trusted } });
   api = await startTestApi();
-  const partner = {
-    apiUrl: `https://127.0.0.1:${api.port}`,
-    ca: api.ca,
-    partnerId: api.partnerId,
-    apiKey: api.keys.test,
-  };
+  const { ca, partnerId } = api;
+  const partner = { apiUrl: `https://127.0.0.1:${api.port}`, ca, partnerId, apiKey: api.keys.test };
   const merchants = ['M000001', 'M000004'].map((id) => ({ id, shows: `what ${id} shows` }));
   shop = await startShop({ port, tls, partner, liveKey: api.keys.live, merchants });
-  await addEndpoint(api.database, { partnerId: api.partnerId, url: `${shop.url}/webhooks`, keyRing: keys });
+  await addEndpoint(api.database, { partnerId, url: `${shop.url}/webhooks`, keyRing: keys });
   sender = createSender({
     allowedCidrs: ['127.0.0.0/8'],
     allowedPorts: [port],
@@ -64,14 +60,12 @@ beforeAll(async () => {
     timeouts: { headersMs: 1_000 },
     now: Date.now,
   });
+  const local = { ENVIRONMENT: 'development', WEBHOOK_LOCAL_TARGETS: `localhost:${port}` };
   worker = await startTestWorker({
     databaseUrl: api.databaseUrl,
     temporal,
     taskQueue: randomTaskQueue(),
-    receiver: {
-      ca: trusted,
-      environment: { ENVIRONMENT: 'development', WEBHOOK_LOCAL_TARGETS: `localhost:${port}` },
-    },
+    receiver: { ca: trusted, environment: local },
     keys,
     // One attempt, which is given a second: what fails has failed for good, as after three days elsewhere.
     environment: { DELIVERY_LADDER_SECONDS: '0' },
@@ -182,16 +176,11 @@ describe('the pages', () => {
       await page.keyboard.type('1500.00');
       await tabTo(page.getByLabel('Deposit in pounds'));
       for (let steps = 0; steps < 3; steps += 1) await page.keyboard.press('ArrowRight');
-      await page
-        .locator('#offer')
-        .filter({ hasText: 'deposit £132.00; total amount of credit £1,368.00' })
-        .waitFor();
+      const offered = (hasText: string) => page.locator('#offer').filter({ hasText }).waitFor();
+      await offered('deposit £132.00; total amount of credit £1,368.00');
       expect(await page.locator('#price-shown').innerText()).toBe('£1,500.00');
       await page.keyboard.press('Home');
-      await page
-        .locator('#offer')
-        .filter({ hasText: 'deposit £0.00; total amount of credit £1,500.00' })
-        .waitFor();
+      await offered('deposit £0.00; total amount of credit £1,500.00');
     });
 
     test.each([
@@ -207,11 +196,8 @@ describe('the pages', () => {
       await page.waitForURL(/\/order\?/);
       await press(page.getByRole('button', { name: decision }), 'Space');
       await page.getByRole('status').filter({ hasText: words }).waitFor();
-      await page
-        .locator('#events li')
-        .filter({ hasText: 'Signature verified, answered 200' })
-        .nth(events.length)
-        .waitFor();
+      const verified = { hasText: 'Signature verified, answered 200' };
+      await page.locator('#events li').filter(verified).nth(events.length).waitFor();
       const told = await page.locator('#events li strong').allInnerTexts();
       expect(told.toReversed().map((one) => one.toLowerCase().replace(' ', '_'))).toEqual([
         'created',
@@ -257,24 +243,11 @@ describe('the pages', () => {
   test('labels every field of a product by the display rule, all in the same type, and its link as it came', async () => {
     await page.getByLabel('Way to pay').selectOption('12 months at 9.9% APR');
     const labels = await page.locator('.figures dt').allInnerTexts();
-    expect(labels).toEqual([
-      'Lender',
-      'Credit product',
-      'Purchase price',
-      'Customer deposit',
-      'Loan amount',
-      'First payment type',
-      'First payment amount',
-      'Initial payment due value',
-      'Initial payment due unit',
-      'APR',
-      'Annual interest rate',
-      'Number of repayments',
-      'Monthly repayment',
-      'Cost of credit',
-      'Total amount payable excluding deposit',
-      'Merchant finance URL',
-    ]);
+    expect(labels.join(', ')).toBe(
+      'Lender, Credit product, Purchase price, Customer deposit, Loan amount, First payment type, First payment amount, ' +
+        'Initial payment due value, Initial payment due unit, APR, Annual interest rate, Number of repayments, ' +
+        'Monthly repayment, Cost of credit, Total amount payable excluding deposit, Merchant finance URL',
+    );
     const looks = await page.evaluate<string[]>(`
     [...document.querySelectorAll('#example p, .figures dt, .figures dd')].map((cell) => {
       const { fontSize, fontWeight, color, backgroundColor } = getComputedStyle(cell);
@@ -331,12 +304,8 @@ describe('the pages', () => {
 describe('the receiver', () => {
   const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
-    const { statusCode, body: answer } = await request(`${shop.url}${path}`, {
-      method: 'POST',
-      dispatcher,
-      body: sent,
-      headers,
-    });
+    const wanted = { method: 'POST', dispatcher, body: sent, headers } as const;
+    const { statusCode, body: answer } = await request(`${shop.url}${path}`, wanted);
     await answer.dump();
     return statusCode;
   };
@@ -376,11 +345,7 @@ describe('the receiver', () => {
     await behave({ mode: 'status', status: 410 });
     expect([await post('/webhooks', '1'), await post('/webhooks', '1')]).toEqual([410, 410]);
     await behave({ mode: 'fail-times', times: 2 });
-    expect([
-      await post('/webhooks', '1'),
-      await post('/webhooks', '1'),
-      await post('/webhooks', '1'),
-    ]).toEqual([503, 503, 401]);
+    for (const status of [503, 503, 401]) expect(await post('/webhooks', '1')).toBe(status);
     await page.goto(`${shop.url}/developer`);
     await page.getByRole('button', { name: 'Hang' }).click();
     await page.getByText('takes everything and never answers').waitFor();

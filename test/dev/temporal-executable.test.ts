@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
@@ -28,7 +29,7 @@ let connects: string[];
 let released: Promise<void>;
 let answer: 'archive' | 'nothing there';
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
-const siteUrl = (host = 'localhost') => `https://${host}:${portOf(site)}`;
+const siteUrl = (host: string) => `https://${host}:${portOf(site)}`;
 
 beforeAll(async () => {
   directory = await temporaryDirectory('tools');
@@ -61,8 +62,7 @@ beforeAll(async () => {
         target.destroy();
       });
   });
-  for (const server of [site, proxy])
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const server of [site, proxy]) await once(server.listen(0, '127.0.0.1'), 'listening');
 });
 
 beforeEach(() => {
@@ -90,26 +90,17 @@ function writeProgram(folder: string, name: string, text: string): string {
 }
 
 /** A Go that cannot build, and says what it was given. */
-const brokenGo = (answers = '') =>
-  `#!/bin/sh\n${answers}[ "$1" = install ] || exit 0\necho "no network here, toolchain: \${GOTOOLCHAIN-of the user}" >&2; exit 1\n`;
+const GO = `#!/bin/sh\n[ "$1" = install ] || exit 0\necho "no network here, toolchain: \${GOTOOLCHAIN-of the user}" >&2; exit 1\n`;
 
-/** What `npm start` finds on such a machine. @param options.path its PATH, behind a Go that cannot build */
-function search(
-  toolsDir: string,
-  options: {
-    path?: string;
-    ignorePath?: boolean;
-    host?: string;
-    environment?: Record<string, string>;
-  } = {},
-) {
-  const { ignorePath = true, host, path = `${writeProgram('bin', 'go', brokenGo())}:${PATH}` } = options;
-  const given = JSON.stringify({ toolsDir, downloadSite: siteUrl(host), ignorePath });
+/** What `npm start` finds on such a machine, behind a Go that cannot build. */
+function search(toolsDir: string, environment: Record<string, string> = {}, host = 'localhost') {
+  const path = `${writeProgram('bin', 'go', GO)}:${PATH}`;
+  const given = JSON.stringify({ toolsDir, downloadSite: siteUrl(host), ignorePath: true });
   const script = `require('./dev/temporal/executable.ts').findTemporal({ ...${given}, onProgress: console.log })
     .then((file) => console.log('found ' + file), (error) => console.log(error.message))`;
   return startNode(['--import', 'tsx', '-e', script], {
     cwd: join(__dirname, '..', '..'),
-    environment: { PATH: path, NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem'), ...options.environment },
+    environment: { PATH: path, NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem'), ...environment },
   });
 }
 
@@ -130,7 +121,7 @@ test('downloads the newest version, once for two processes, and keeps it under i
   // No draft, no lock.
   expect(readdirSync(toolsDir)).toEqual([folder]);
 
-  await findTemporal({ toolsDir, downloadSite: siteUrl(), ignorePath: true });
+  await findTemporal({ toolsDir, downloadSite: siteUrl('localhost'), ignorePath: true });
   expect(asked).toHaveLength(1);
 });
 
@@ -141,7 +132,7 @@ test('takes the newest of those that are kept, and leaves those of other machine
     mkdirSync(place, { recursive: true });
     copyFileSync(join(directory, 'temporal'), join(place, 'temporal'));
   }
-  const found = await findTemporal({ toolsDir, downloadSite: siteUrl(), ignorePath: true });
+  const found = await findTemporal({ toolsDir, downloadSite: siteUrl('localhost'), ignorePath: true });
   expect(found).toBe(join(toolsDir, `temporal-cli-1.10.0-${machine}`, 'temporal'));
   expect(asked).toEqual([]);
 });
@@ -164,7 +155,7 @@ test('takes over from a killed process, and names every way that failed', async 
 
 describe('on a machine that reaches the outside through a proxy only', () => {
   async function said(name: string, environment: Record<string, string>, host = NAME): Promise<string> {
-    const running = search(join(directory, name), { host, environment });
+    const running = search(join(directory, name), environment, host);
     await running.ended;
     return running.stdout();
   }
@@ -182,11 +173,8 @@ describe('on a machine that reaches the outside through a proxy only', () => {
   );
 
   test('goes past the proxy to what NO_PROXY names', async () => {
-    const settings = {
-      HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`,
-      NO_PROXY: 'example.com,localhost',
-    };
-    expect(await said('direct', settings, 'localhost')).toMatch(/^found /m);
+    const passed = { HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`, NO_PROXY: 'example.com,localhost' };
+    expect(await said('direct', passed, 'localhost')).toMatch(/^found /m);
     expect(connects).toEqual([]);
   });
 

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { pythonWithCryptography, type Part } from '../support/needs';
 
 const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
@@ -69,12 +70,8 @@ export async function verifyIn(folder: string, language: string, given: Case): P
   if (program === undefined) throw new Error(`no verifier for ${language}`);
   const keys = { [form === 'public keys' ? 'PUBLIC_KEYS' : 'SECRETS']: known.join(' ') };
   const environment = { ...signature, ...keys, NOW: String(now) };
-  const { code, output } = await run(
-    join(folder, program.folder),
-    commandFor(program, form),
-    environment,
-    body,
-  );
+  const command = commandFor(program, form);
+  const { code, output } = await run(join(folder, program.folder), command, environment, body);
   const said = output.trim();
   if (code !== (said === 'verified' ? 0 : 1)) throw new Error(`${language} ended with ${code}: ${output}`);
   return said;
@@ -86,21 +83,17 @@ function commandFor({ run, forPublicKeys }: Language, form: Form): readonly stri
   return [pythonWithCryptography() ?? '', ...run.slice(1)];
 }
 
-function run(
-  folder: string,
+async function run(
+  cwd: string,
   [command = '', ...args]: readonly string[],
   environment: Readonly<Record<string, string>>,
   input: string,
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...environment } });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+): Promise<{ code: number | string; output: string }> {
+  const running = promisify(execFile)(command, args, { cwd, env: { ...process.env, ...environment } });
   // A verifier may refuse without reading.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ code, output }));
-  });
+  running.child.stdin?.on('error', () => undefined).end(input);
+  return running.then(
+    ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
+    ({ code, stdout, stderr }) => ({ code, output: `${stdout}${stderr}` }),
+  );
 }

@@ -54,12 +54,6 @@ const partner = (statements: string, input: Record<string, unknown> = {}) =>
 const REQUEST = `{ merchant_id: 'M000001', loan_amount: '900.00', customer_deposit: '100.00',
   merchant_finance_url: 'https://shop.example/finance', merchant_reference: 'basket 2041' }`;
 
-test('names an option that is missing', async () => {
-  const create =
-    'try { createClient({ ...input, baseUrl: undefined }); } catch ({ message }) { said = message; }';
-  expect(await partner(create)).toBe('baseUrl is missing');
-});
-
 test('gets a quote', async () => {
   expect(await partner(`said = await client.quote(${REQUEST});`)).toMatchObject({
     service_quote_id: expect.stringMatching(/^qte_/),
@@ -85,12 +79,16 @@ test('throws what the service refuses, with code, details and request id', async
   });
 });
 
-test('gives up in time, and takes no plain address', async () => {
+test('gives up in time, takes no plain address, and names an option that is missing', async () => {
   const late = `said = await client.quote(${REQUEST}).catch((error) => error.name);`;
   expect(await partner(late, { timeoutMs: 1 })).toBe('TimeoutError');
-  const plain = `{ ...input, baseUrl: 'http://quotes.example' }`;
-  const refused = `try { createClient(${plain}); } catch (error) { said = error.name; }`;
-  expect(await partner(refused)).toBe('TypeError');
+  const refused = `said = ['http://quotes.example', undefined].map((baseUrl) => {
+    try { createClient({ ...input, baseUrl }); } catch (error) { return String(error); }
+  });`;
+  expect(await partner(refused)).toEqual([
+    'TypeError: baseUrl must begin with https://',
+    'TypeError: baseUrl is missing',
+  ]);
 });
 
 test('every operation of the contract has a method', async () => {
