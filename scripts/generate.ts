@@ -13,7 +13,7 @@ import { internalOpenApiDocument } from './openapi/internal-document';
 
 const json = (document: object) => `${JSON.stringify(document, null, 2)}\n`;
 
-/** Each gets the file as it is: pages are written by people around what is made. */
+/** Each function gets the present text of its file: people write the pages around what is generated. */
 const FILES: Readonly<Record<string, Readonly<Record<string, (before: string) => string>>>> = {
   openapi: {
     'contracts/openapi.json': () => json(openApiDocument()),

@@ -135,7 +135,7 @@ const USUAL: Readonly<Record<number, string>> = {
 const NOT_YOURS =
   "It does not exist, belongs to another partner or is of the other environment; or the path's id is none.";
 
-/** Headers that differ from those of an accepted key: a request that fails before that has no limit to tell. */
+/** Where the headers are not those of every call with an accepted key: a request that fails before that has used none of its limit. */
 const HEADERS: Readonly<Record<number, Json>> = {
   400: requestIdHeader,
   401: unauthenticatedHeaders,
@@ -156,7 +156,7 @@ export const refusals = (own: readonly ErrorCode[], says: RefusalTexts): Json =>
       const error = { code, message, ...(details && { details }) };
       return [code, { summary, value: { success: false, error } }] as const;
     });
-    // A quote's 404 follows its accepted key.
+    // The merchant of a quote is looked up after the key was accepted.
     const other = codes.includes('MERCHANT_NOT_FOUND') ? undefined : HEADERS[status];
     return {
       description: says[status] ?? (status === 404 && codes.length > 1 ? NOT_YOURS : USUAL[status]),

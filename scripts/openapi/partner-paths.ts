@@ -44,7 +44,7 @@ interface Operation {
   readonly tag?: 'Quotes' | 'Applications' | 'Sandbox';
   readonly query?: z.ZodObject;
   readonly body?: Schema;
-  /** What it can be answered, by status, with the names of the examples where they are not all that the schema has. */
+  /** Its successes by status. Without names, an answer is shown with all examples of its schema. */
   readonly answers: Readonly<Record<number, readonly [description: string, Schema, ...examples: string[]]>>;
   /** Codes besides those of every call. */
   readonly codes?: readonly ErrorCode[];
@@ -56,11 +56,11 @@ function operation(path: string, own: Operation): Json {
   const title = { operationId, summary, ...(description !== undefined && { description }) };
   const parameters = [...(query ? queryParameters(query) : []), ...pathParameters(path), ...requestIdRefs];
   const call = { tags: [tag], security: [{ apiKey: [] }], parameters };
-  const answers = Object.entries(own.answers).map(([status, [told, schema, ...names]]) => {
+  const answers = Object.entries(own.answers).map(([status, [what, schema, ...names]]) => {
     const all = Object.entries(EXAMPLES[schema]);
     const examples = names.length === 0 ? all : all.filter(([name]) => names.includes(name));
     const answer = content(schema, Object.fromEntries(examples));
-    return [status, { description: told, headers: keyedHeaders, content: answer }] as const;
+    return [status, { description: what, headers: keyedHeaders, content: answer }] as const;
   });
   return {
     ...(titleFirst ? { ...title, ...call } : { ...call, ...title }),

@@ -110,11 +110,7 @@ export const requestIdParameters: Json = {
 export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
   const components: Json = {};
   for (const [schema, io] of schemas) {
-    const {
-      $defs = {},
-      $schema: _dialect,
-      ...own
-    } = z.toJSONSchema(schema, {
+    const { $defs = {}, $ref } = z.toJSONSchema(schema, {
       io,
       unrepresentable: 'throw',
       override: ({ jsonSchema }) => {
@@ -122,7 +118,7 @@ export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input'
         if (io === 'output') delete jsonSchema.additionalProperties;
       },
     });
-    if (own['$ref'] === undefined) throw new Error('a component schema needs an id');
+    if ($ref === undefined) throw new Error('a component schema needs an id');
     for (const [name, json] of Object.entries($defs)) {
       const { id: _id, ...plain } = json as Json;
       components[name] = plain;

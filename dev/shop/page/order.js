@@ -120,10 +120,7 @@ async function play(wanted) {
   at('choices').setAttribute('aria-busy', 'true');
   const fault = await post('/events', { credit_application_id: id, events: wanted })
     .then(learn)
-    .then(
-      () => undefined,
-      (error) => error,
-    );
+    .catch((error) => error);
   playing = false;
   at('choices').setAttribute('aria-busy', 'false');
   showFault(at('fault'), fault);
