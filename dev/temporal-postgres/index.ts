@@ -71,24 +71,20 @@ export async function startTemporalPostgres(
     settings: { shared_buffers: '256MB', max_wal_size: '4GB', ...options.postgresSettings },
     onProgress,
   });
+  let server: Awaited<ReturnType<typeof startServer>> | undefined;
+  const stop = async () => {
+    await server?.stop();
+    await postgres.stop();
+  };
   try {
     const { url } = postgres;
     await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress });
     await dropUnusedIndexes(url);
-    const server = await startServer(executables.server, folder, url);
-    try {
-      await prepareNamespace(server.address, namespace);
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
-    const stop = async () => {
-      await server.stop();
-      await postgres.stop();
-    };
+    server = await startServer(executables.server, folder, url);
+    await prepareNamespace(server.address, namespace);
     return { ...server, namespace, postgres, stop };
   } catch (error) {
-    await postgres.stop();
+    await stop();
     throw error;
   }
 }
