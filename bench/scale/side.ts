@@ -16,8 +16,7 @@ export interface Side {
   readonly postgresPid: number;
   /** As its owner. */
   readonly owner: Database;
-  /** As a worker has them. */
-  readonly worker: Database;
+  /** As a worker has it. */
   readonly prepared: Database;
   /** As an API process has it for pages. */
   readonly pages: Database;
@@ -56,7 +55,6 @@ export async function openSide(bench: Bench, { name, postgres, server, past }: S
   return {
     postgresPid: postgres.pid,
     owner,
-    worker: open(asRole(url, 'worker')),
     prepared: open(asRole(url, 'worker'), { plannedOnce: true }),
     pages: open(asRole(url, 'api'), { poolSize: 2, byIndex: true }),
     api,

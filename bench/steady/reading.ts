@@ -13,16 +13,12 @@ const GROWING: Readonly<Record<string, 'quote' | 'delivery'>> = {
 
 /** The resident memory of a process, in MB; its open files and sockets. NaN once it has ended. */
 export async function readProcess(name: string, pid: number): Promise<Figures> {
-  try {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    const files = await readdir(`/proc/${pid}/fd`);
-    return {
-      [`${name}_mb`]: Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024,
-      [`${name}_handles`]: files.length,
-    };
-  } catch {
-    return { [`${name}_mb`]: Number.NaN, [`${name}_handles`]: Number.NaN };
-  }
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const files = await readdir(`/proc/${pid}/fd`).catch(() => undefined);
+  return {
+    [`${name}_mb`]: Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024,
+    [`${name}_handles`]: files?.length ?? Number.NaN,
+  };
 }
 
 /** The memory that a Postgres and its sessions do not share, in MB. */
