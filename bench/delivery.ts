@@ -1,7 +1,6 @@
 import { generateWebhookSecret } from '../db/endpoints/secrets';
-import type { Feeding } from './delivery/messages';
 import { countSteps, measureRemoval, prepareCounting } from './delivery/steps';
-import { runRound, WAYS, type Way } from './delivery/ways';
+import { runRound, WAYS, type Feeding, type Way } from './delivery/ways';
 import { nodeArguments, runBench } from './harness/bench';
 import { nextMessage, startChild } from './harness/children';
 import { say } from './harness/report';

@@ -12,7 +12,7 @@ import type { Moment } from '../harness/receiver';
 import { monotonicMs } from '../harness/rounds';
 import { benchEvent } from '../harness/stored';
 import type { BareActivities, BareInput } from './bare-workflows';
-import type { BareKind, RanMessage, RunMessage } from './messages';
+import type { BareKind, RanMessage, RunMessage } from './ways';
 
 /**
  * The floors of `npm run bench:delivery`, as anyone would write them on a well-tuned server: one process that starts a

@@ -6,11 +6,31 @@ import type { Moment } from '../harness/receiver';
 import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { settled, storeChange } from '../harness/stored';
-import type { BareKind, Feeding, RanMessage, RunMessage } from './messages';
 
-/** The contenders by the names of their figures: ours, and the kinds of the floors. */
+/**
+ * The contenders by the names of their figures: ours, and the kinds of the floors. `regular`: one activity, started by a client. `local`: one
+ * local activity, started eagerly. `standalone`: an activity without a workflow.
+ */
 export const WAYS = { bare: 'regular', ours: 'ours', best: 'local', standalone: 'standalone' } as const;
 export type Way = keyof typeof WAYS;
+export type BareKind = Exclude<(typeof WAYS)[Way], 'ours'>;
+
+/** How a round feeds what it measures. */
+export interface Feeding {
+  readonly count: number;
+  /** Most that are stored or started and not yet received. */
+  readonly inFlight: number;
+  /** Milliseconds between one that is received and the next. */
+  readonly restMs: number;
+}
+
+/** To the bare worker: send so many. */
+export type RunMessage = Feeding & { readonly run: BareKind };
+
+/** From the bare worker: when each was started; all have been answered. */
+export interface RanMessage {
+  readonly started: readonly Moment[];
+}
 
 /** Temporal writes what it lists once a second. Each round pays for its own, and not for that of the round before. */
 const REST_MS = 1_500;
