@@ -171,27 +171,19 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     },
   };
 
-  async function look(path: string, search: URLSearchParams): Promise<unknown> {
-    const id = search.get('id') ?? '';
-    switch (path) {
-      case '/setup':
-        return { merchants: options.merchants, choices: CHOICES, disclosure: DISCLOSURE };
-      case '/deliveries':
-        return { behaviour, deliveries };
-      case '/quote':
-        return quotes.get(id) ?? null;
-      case '/application':
-        return client.getCreditApplication(id);
-      case '/notifications': {
-        // One page of it, newest first.
-        const newest = [];
-        for await (const item of client.listNotifications({ limit: 25 })) if (newest.push(item) === 25) break;
-        return newest;
-      }
-      default:
-        return undefined;
-    }
-  }
+  /** What a page may look at. */
+  const views: Readonly<Record<string, (id: string) => unknown>> = {
+    '/setup': () => ({ merchants: options.merchants, choices: CHOICES, disclosure: DISCLOSURE }),
+    '/deliveries': () => ({ behaviour, deliveries }),
+    '/quote': (id) => quotes.get(id) ?? null,
+    '/application': (id) => client.getCreditApplication(id),
+    '/notifications': async () => {
+      // One page of it, newest first.
+      const newest = [];
+      for await (const item of client.listNotifications({ limit: 25 })) if (newest.push(item) === 25) break;
+      return newest;
+    },
+  };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (isForAnotherHost(request)) return sendJson(response, 421, { error: 'this host is not served here' });
@@ -200,18 +192,14 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
       const page = PAGES[pathname];
       if (page !== undefined) {
         response.setHeader('content-security-policy', POLICY);
-        return send(
-          response,
-          200,
-          'text/html',
-          pageOf(...page).replace('<!-- docs -->', `${options.partner.apiUrl}/docs`),
-        );
+        const html = pageOf(...page).replace('<!-- docs -->', `${options.partner.apiUrl}/docs`);
+        return send(response, 200, 'text/html', html);
       }
       const type = TYPES[pathname.split('.').at(-1) ?? ''];
       if (PARTS.has(pathname) && type !== undefined) return send(response, 200, type, read(pathname));
       if (pathname === '/stream') return openStream(response);
-      const found = await look(pathname, searchParams);
-      if (found !== undefined) return sendJson(response, 200, found);
+      const view = views[pathname];
+      if (view !== undefined) return sendJson(response, 200, await view(searchParams.get('id') ?? ''));
     }
     const order = orders[pathname];
     if (request.method !== 'POST' || (order === undefined && pathname !== '/webhooks'))
