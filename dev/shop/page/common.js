@@ -31,10 +31,10 @@ export const post = (path, body = {}) =>
     body: JSON.stringify(body),
   });
 
-/** Shows what went wrong in a node whose role is alert, or takes it away. */
-export function showFault(node, error) {
+/** Shows what went wrong in the page's alert, or takes it away. */
+export function showFault(error) {
   const words = error === undefined ? '' : error.message;
-  node.textContent = error?.code === undefined ? words : `${words} (${error.code})`;
+  at('fault').textContent = error?.code === undefined ? words : `${words} (${error.code})`;
 }
 
 /** Follows the shop's stream: `render` gets everything so far, newest first, and again after each event. */

@@ -92,10 +92,10 @@ function logEntry(item) {
 async function order(where, path, body, words) {
   try {
     const answer = await post(path, body);
-    showFault(at('fault'));
+    showFault();
     at(where).textContent = words(answer);
   } catch (error) {
-    showFault(at('fault'), error);
+    showFault(error);
   }
 }
 
@@ -105,7 +105,7 @@ async function readLog() {
     at('log').replaceChildren(...items.map(logEntry));
     if (items.length === 0) at('log').replaceChildren(element('li', {}, 'None yet.'));
   } catch (error) {
-    showFault(at('fault'), error);
+    showFault(error);
   }
 }
 

@@ -42,10 +42,7 @@ if (first !== undefined) {
   choose(first);
 }
 if (quote === null)
-  showFault(
-    at('fault'),
-    new Error('This offer is no longer open. Please go back to the sofa, and ask for another.'),
-  );
+  showFault(new Error('This offer is no longer open. Please go back to the sofa, and ask for another.'));
 at('open').disabled = quote === null;
 
 async function apply() {
@@ -55,7 +52,7 @@ async function apply() {
     const { credit_application_id: id } = await post('/applications', order);
     location.assign(`/order?id=${id}`);
   } catch (error) {
-    showFault(at('fault'), error);
+    showFault(error);
   }
 }
 

@@ -123,7 +123,7 @@ async function play(wanted) {
     .catch((error) => error);
   playing = false;
   at('choices').setAttribute('aria-busy', 'false');
-  showFault(at('fault'), fault);
+  showFault(fault);
   render();
 }
 
@@ -140,5 +140,5 @@ try {
     render();
   });
 } catch (error) {
-  showFault(at('fault'), error);
+  showFault(error);
 }

@@ -22,7 +22,7 @@ async function quote() {
     (error) => [undefined, error],
   );
   if (turn !== asked) return;
-  showFault(at('fault'), fault);
+  showFault(fault);
   showOffer(answer);
   at('example').setAttribute('aria-busy', 'false');
 }
