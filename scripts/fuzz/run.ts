@@ -4,12 +4,11 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import document from '../../contracts/openapi.json';
-import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys';
 import { connectDatabase } from '../../db/postgres/connect';
 import { connectPartner } from '../../dev/partner';
 import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
 import { addMerchant } from '../../test/support/merchants';
+import { addPartner } from '../../test/support/partner-events';
 import { startOwnPostgres } from '../../test/support/postgres-server';
 import { migrateWithLogins } from '../../test/support/roles';
 import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
@@ -79,11 +78,7 @@ async function fill(url: string): Promise<string> {
   try {
     await addMerchant(database, 'M100001', { products: [{}, {}] });
     await addMerchant(database, 'AB-1C2D-3E4F-5G6H', { products: [{}] });
-    return await database.db.transaction(async (tx) => {
-      await createPartner(tx, { partnerId: PARTNER_ID, name: 'Fuzz' });
-      const issued = { partnerId: PARTNER_ID, environment: 'sandbox', expiresInSeconds: null } as const;
-      return (await issueKey(tx, issued)).key;
-    });
+    return (await addPartner(database, PARTNER_ID)).test;
   } finally {
     await database.close();
   }
