@@ -38,7 +38,7 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
   const owner = await stat(directory);
   const self = process.getuid?.() ?? 0;
   if (self !== 0) {
-    if (owner.uid === self) return launcher({ uid: self, prefix: [], account: undefined });
+    if (owner.uid === self) return launcher();
     throw new StackFailure(
       `${directory} belongs to user ${owner.uid} and you are user ${self}. Run as that user, or set DATA_DIR to another folder.`,
     );
@@ -51,24 +51,11 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
 
   const ids = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups'];
   // Without it access(2), which Postgres calls, ignores the capabilities of an ordinary user.
-  const securebits = ['--securebits', '+no_setuid_fixup'];
+  const setpriv = ['setpriv', ...ids, '--securebits', '+no_setuid_fixup'];
   const ways = [
-    launcher({ uid: 0, prefix: [], account }),
+    launcher(account),
     ...traversalCapabilities.map((capability) =>
-      launcher({
-        uid: 0,
-        prefix: [
-          'setpriv',
-          ...ids,
-          ...securebits,
-          '--inh-caps',
-          capability,
-          '--ambient-caps',
-          capability,
-          '--',
-        ],
-        account,
-      }),
+      launcher(account, [...setpriv, '--inh-caps', capability, '--ambient-caps', capability, '--']),
     ),
   ];
   for (const way of ways) if (await reaches(way, directory, initdb)) return way;
@@ -79,22 +66,16 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
   );
 }
 
-function launcher(how: {
-  uid: number;
-  prefix: readonly string[];
-  account: Account | undefined;
-}): Launcher & { readonly account: Account | undefined } {
-  const { account, prefix } = how;
-  const direct = prefix.length === 0;
+/** @param account to run under, instead of this process's. @param prefix a command that changes to it, where Node cannot. */
+function launcher(account?: Account, prefix: readonly string[] = []): Launcher {
   return {
-    account,
     own: async (path) => {
       if (account) await lchown(path, account.uid, account.gid);
     },
     spawn: (program, args, options) => {
       const [file = program, ...rest] = [...prefix, program, ...args];
       // With a uid Node also drops the supplementary groups. The root folder, because ours may be closed to it.
-      const drop = account && direct ? { uid: account.uid, gid: account.gid } : {};
+      const drop = account && prefix.length === 0 ? { uid: account.uid, gid: account.gid } : {};
       return spawn(file, rest, { ...options, ...drop, cwd: '/', env: environment });
     },
   };
