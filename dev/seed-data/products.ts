@@ -21,11 +21,8 @@ const classic = (months: number, apr: string): SeedProduct => ({
 });
 
 const interestFree = (months: number): SeedProduct => ({
-  ...USUAL,
+  ...classic(months, '0'),
   credit_product: `Interest free ${months} months`,
-  lender: 'lender_a',
-  number_of_repayments: months,
-  apr: '0',
 });
 
 /** 9.9 % APR over twelve months, with the published example of a large UK lender. */
