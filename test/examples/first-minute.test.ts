@@ -28,34 +28,30 @@ afterAll(() => removeDirectory(folder));
 
 test('from a key and the address to a verified, completed application in under a minute', async () => {
   const tls = await createTestTls();
-  const [caFile, certFile, keyFile] = ['ca.pem', 'cert.pem', 'key.pem'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
-  writeFileSync(caFile, `${api.ca}\n${tls.ca}`);
-  writeFileSync(certFile, tls.cert);
-  writeFileSync(keyFile, tls.key);
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const caFile = file('ca.pem', `${api.ca}\n${tls.ca}`);
+  const files = { TLS_CERT_FILE: file('cert.pem', tls.cert), TLS_KEY_FILE: file('key.pem', tls.key) };
   const [key, address, port] = [api.keys.test, `https://127.0.0.1:${api.port}`, await freePort()];
 
   const beganMs = performance.now();
-  listening = startNode(
-    ['node_modules/.bin/partner-finance', 'listen', '--forward-to', `https://127.0.0.1:${port}/`],
-    {
-      cwd: folder,
-      environment: { API_KEY: key, BASE_URL: address, NODE_EXTRA_CA_CERTS: caFile },
-    },
-  );
+  const command = [
+    'node_modules/.bin/partner-finance',
+    'listen',
+    '--forward-to',
+    `https://127.0.0.1:${port}/`,
+  ];
+  listening = startNode(command, {
+    cwd: folder,
+    environment: { API_KEY: key, BASE_URL: address, NODE_EXTRA_CA_CERTS: caFile },
+  });
   await listening.waitFor(/^Secret: whsec_\S+$/m);
   const [, secret = ''] = /^Secret: (\S+)$/m.exec(listening.output()) ?? [];
   receiver = startNode(['receive.mjs'], {
     cwd: join(__dirname, '../../examples/verify-webhook/node'),
-    environment: {
-      TLS_CERT_FILE: certFile,
-      TLS_KEY_FILE: keyFile,
-      PORT: String(port),
-      WEBHOOK_SECRETS: secret,
-    },
+    environment: { ...files, PORT: String(port), WEBHOOK_SECRETS: secret },
   });
   await receiver.waitFor(/listening on port/);
   const code = `import { createClient } from 'partner-finance-client';
@@ -63,12 +59,8 @@ test('from a key and the address to a verified, completed application in under a
     const { service_quote_id } = await client.quote({ merchant_id: 'M000001', loan_amount: '900.00', merchant_finance_url: 'https://shop.example/finance' });
     const { credit_application_id } = await client.simulateApplication({ service_quote_id, story: 'completed' });
     console.log(JSON.stringify(credit_application_id));`;
-  const id = await runScript(
-    folder,
-    code,
-    { baseUrl: address, apiKey: key, partnerId: api.partnerId },
-    caFile,
-  );
+  const input = { baseUrl: address, apiKey: key, partnerId: api.partnerId };
+  const id = await runScript(folder, code, input, caFile);
   await receiver.waitFor(/ completed$/m, 60_000);
   await listening.waitFor(/\.completed -> /);
   const seconds = (performance.now() - beganMs) / 1_000;
