@@ -73,7 +73,10 @@ export async function ensureCluster(options: ClusterOptions): Promise<Launcher> 
   const { dataDir, binaries } = options;
   const entries = await readdir(dataDir).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
-    throw error.code === 'EACCES' ? unreadable(dataDir) : error;
+    if (error.code !== 'EACCES') throw error;
+    throw new StackFailure(
+      `${dataDir} belongs to another user. Run as that user, or set DATA_DIR to another folder.`,
+    );
   });
   if (entries.length === 0) return createCluster(options);
   if (!entries.includes('PG_VERSION'))
@@ -142,17 +145,11 @@ async function initialise(
     child.once('close', (code) => {
       options.signal?.removeEventListener('abort', abort);
       if (code === 0) resolve();
-      else reject(options.signal?.aborted ? stoppedWhileStarting() : failed(output));
+      else if (options.signal?.aborted) reject(stoppedWhileStarting());
+      else
+        reject(
+          new StackFailure(`initdb could not create the database cluster:\n${output.trim().slice(-2_000)}`),
+        );
     });
   });
-}
-
-function failed(output: string): StackFailure {
-  return new StackFailure(`initdb could not create the database cluster:\n${output.trim().slice(-2_000)}`);
-}
-
-function unreadable(dataDir: string): StackFailure {
-  return new StackFailure(
-    `${dataDir} belongs to another user. Run as that user, or set DATA_DIR to another folder.`,
-  );
 }
