@@ -39,12 +39,8 @@ test('stores a hash and the last four only', async () => {
   const { key, summary } = await issue();
   const [row] = await database.db.execute(sql`select * from api_keys where key_id = ${summary.keyId}`);
   expect(JSON.stringify(row)).not.toContain(key.slice(8, -4));
-  expect(summary).toMatchObject({
-    lastFour: key.slice(-4),
-    state: 'active',
-    expired: false,
-    expiresAt: null,
-  });
+  const life = { state: 'active', expired: false, expiresAt: null };
+  expect(summary).toMatchObject({ lastFour: key.slice(-4), ...life });
 });
 
 test.each([
@@ -97,9 +93,8 @@ test('refuses to rotate what is unknown, replaced, off, revoked or expired, or f
 
 test('lets only one of two simultaneous rotations through', async () => {
   const { summary } = await issue();
-  const outcomes = await Promise.allSettled(
-    [1, 2].map(() => rotateKey(database.db, { keyId: summary.keyId })),
-  );
+  const rotate = () => rotateKey(database.db, { keyId: summary.keyId });
+  const outcomes = await Promise.allSettled([rotate(), rotate()]);
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
 });
 
@@ -117,14 +112,14 @@ test('refuses a key for an unknown partner, or one that has expired before it be
 });
 
 test('gives the next free partner id, also to two that ask at once', async () => {
-  const made = await Promise.all(
-    [1, 2].map(() => createPartner(database.db, { partnerId: null, name: 'Next' })),
-  );
+  const create = () => createPartner(database.db, { partnerId: null, name: 'Next' });
+  const made = await Promise.all([create(), create()]);
   expect(made.map(({ partnerId }) => partnerId).toSorted()).toEqual(['P100002', 'P100003']);
-  await expect(createPartner(database.db, { partnerId: 'P100001', name: 'Again' })).rejects.toMatchObject({
-    reason: 'conflict',
-  });
-  await expect(createPartner(database.db, { partnerId: 'X1', name: 'Wrong' })).rejects.toMatchObject({
-    reason: 'invalid',
-  });
+});
+
+test.each([
+  ['P100001', 'conflict'],
+  ['X1', 'invalid'],
+])('the id %s for a new partner is refused: %s', async (partnerId, reason) => {
+  await expect(createPartner(database.db, { partnerId, name: 'New' })).rejects.toMatchObject({ reason });
 });

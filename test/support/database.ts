@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
+import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { expectExactlyOne } from './exactly-one';
 import { testServerUrl } from './test-server';
@@ -44,6 +45,17 @@ export function openDatabaseAt(
   const usual = { poolSize: 1, applicationName: 'test', statementTimeoutMs: 10_000 };
   return { ...connectDatabase({ url, ...usual, ...more }), url };
 }
+
+/** Listens for changes of the catalogue, as an API process does. */
+export const catalogueFeed = (url: string, onChange: (subject: string) => void) =>
+  openChangeFeed({
+    database: { url, applicationName: 'test' },
+    channels: [CATALOGUE_CHANNEL],
+    onConnect: async () => undefined,
+    onChange,
+    onError: () => undefined,
+    monotonicMs: () => performance.now(),
+  });
 
 /** @param options.statementTimeoutMs 0: no limit. */
 export async function openTestDatabase({

@@ -91,6 +91,16 @@ export async function storeTest(
   return { notificationId, eventId, refused };
 }
 
+/** Stores so many, one after the other. @returns their ids */
+export async function storeMany(
+  count: number,
+  store: (nth: number) => Promise<{ notificationId: string }>,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (let nth = 0; nth < count; nth += 1) ids.push((await store(nth)).notificationId);
+  return ids;
+}
+
 /** The body of an event of an application without a reference: what its row must say too, with the test event's words for the rest. */
 export function statusBody(of: {
   eventId: string;

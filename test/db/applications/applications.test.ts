@@ -1,10 +1,8 @@
 import { assert, asyncProperty, constantFrom, integer, nat, record, uniqueArray } from 'fast-check';
-import { applicationEventText } from '../../../contracts/webhook-event';
 import { findApplication } from '../../../db/applications/applications';
-import { createApplication, type NewApplication } from '../../../db/applications/create';
 import { createPartner } from '../../../db/catalogue/partners';
 import { APPLICATION_STATES, mayFollow } from '../../../domain/application-states';
-import { eventsOf, newApplication, openApplication, storeQuote, tell } from '../../support/applications';
+import { eventsOf, openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
 import { setServiceClock } from '../../support/notifications';
 
@@ -23,81 +21,65 @@ const storyOf = async (applicationId: string) => {
   return story;
 };
 
-describe('opening an application', () => {
-  const wanted = (quoteId: string, fields: Partial<NewApplication> = {}) =>
-    newApplication(quoteId, { merchantReference: 'basket 2041', ...fields });
-  const create = (application: NewApplication) =>
-    createApplication(database.db, application, applicationEventText);
-
-  test('keeps what the quote says, and tells its partner', async () => {
-    await setServiceClock(database, '2026-11-21 12:00:00+00');
-    const { quoteId } = await storeQuote(database, { partnerId, environment: 'live' });
-    const service = { keyId: 'svk_1', lender: 'lender_a', environment: 'live' } as const;
-    const answer = await create(wanted(quoteId, { lenderReference: 'AB12CD34', service }));
-    if (answer.kind !== 'created') throw new Error(answer.kind);
-    const { applicationId } = answer.application;
-    expect(applicationId).toMatch(/^app_[0-9A-HJKMNP-TV-Z]{26}$/);
-    expect(await storyOf(applicationId)).toMatchObject({
-      application: { state: 'created', environment: 'live', merchantId: 'M000001', sequence: 1 },
-      events: [],
-      notifications: [{ sequence: 1, eventType: 'credit_application.created', state: 'held' }],
-    });
-    expect(await eventsOf(database, applicationId)).toEqual([
-      {
-        event_id: expect.stringMatching(/^evt_/),
-        event_type: 'credit_application.created',
-        api_version: 'v1',
-        environment: 'live',
-        created_at: '2026-11-21T12:00:00.000Z',
-        sequence: 1,
-        data: {
-          credit_application_id: applicationId,
-          service_quote_id: quoteId,
-          merchant_reference: 'basket 2041',
-          merchant_id: 'M000001',
-          lender: 'lender_a',
-          lender_reference: 'AB12CD34',
-          status: 'created',
-          previous_status: null,
-          loan_amount: '900.00',
-          customer_deposit: '100.00',
-          occurred_at: '2026-11-21T12:00:00.000Z',
-          credit_product: 'Classic 12',
-        },
-      },
-    ]);
-    // A field that came later is the last.
-    const [row] = await database.sql`select body from notifications where application_id = ${applicationId}`;
-    expect(row?.['body']).toMatch(/,"credit_product":"Classic 12"}}$/);
+test('opening an application keeps what the quote says, and tells its partner', async () => {
+  await setServiceClock(database, '2026-11-21 12:00:00+00');
+  const quote = { partnerId, environment: 'live' } as const;
+  const references = { lenderReference: 'AB12CD34', merchantReference: 'basket 2041' };
+  const { applicationId, quoteId } = await openApplication(database, quote, references);
+  expect(applicationId).toMatch(/^app_[0-9A-HJKMNP-TV-Z]{26}$/);
+  expect(await storyOf(applicationId)).toMatchObject({
+    application: { state: 'created', environment: 'live', merchantId: 'M000001', sequence: 1 },
+    events: [],
+    notifications: [{ sequence: 1, eventType: 'credit_application.created', state: 'held' }],
   });
+  expect(await eventsOf(database, applicationId)).toEqual([
+    {
+      event_id: expect.stringMatching(/^evt_/),
+      event_type: 'credit_application.created',
+      api_version: 'v1',
+      environment: 'live',
+      created_at: '2026-11-21T12:00:00.000Z',
+      sequence: 1,
+      data: {
+        credit_application_id: applicationId,
+        service_quote_id: quoteId,
+        merchant_reference: 'basket 2041',
+        merchant_id: 'M000001',
+        lender: 'lender_a',
+        lender_reference: 'AB12CD34',
+        status: 'created',
+        previous_status: null,
+        loan_amount: '900.00',
+        customer_deposit: '100.00',
+        occurred_at: '2026-11-21T12:00:00.000Z',
+        credit_product: 'Classic 12',
+      },
+    },
+  ]);
+  // A field that came later is the last.
+  const [row] = await database.sql`select body from notifications where application_id = ${applicationId}`;
+  expect(row?.['body']).toMatch(/,"credit_product":"Classic 12"}}$/);
 });
 
-describe('what a lender tells', () => {
-  test('makes nothing late that comes after it by being dated ahead', async () => {
-    const { applicationId } = await openApplication(database, { partnerId });
-    await tell(database, applicationId, 'signed', { occurredAt: new Date(Date.now() + 240_000) });
-    await tell(database, applicationId, 'action_required');
-    expect((await storyOf(applicationId)).application.state).toBe('action_required');
-  });
+test('what a lender dates ahead makes nothing late that comes after it', async () => {
+  const { applicationId } = await openApplication(database, { partnerId });
+  await tell(database, applicationId, 'signed', { occurredAt: new Date(Date.now() + 240_000) });
+  await tell(database, applicationId, 'action_required');
+  expect((await storyOf(applicationId)).application.state).toBe('action_required');
 });
 
 test('a change whose notification cannot be stored is no change', async () => {
   const { applicationId } = await openApplication(database, { partnerId });
+  const submit = () => tell(database, applicationId, 'submitted', { lenderEventId: 'le-lost' });
   await database.sql`alter table notifications add constraint nothing_more check (false) not valid`;
   try {
-    await expect(tell(database, applicationId, 'submitted', { lenderEventId: 'le-lost' })).rejects.toThrow(
-      'nothing_more',
-    );
+    await expect(submit()).rejects.toThrow('nothing_more');
   } finally {
     await database.sql`alter table notifications drop constraint nothing_more`;
   }
-  expect(await storyOf(applicationId)).toMatchObject({
-    application: { state: 'created', sequence: 1 },
-    events: [],
-  });
-  expect(await tell(database, applicationId, 'submitted', { lenderEventId: 'le-lost' })).toMatchObject({
-    isNew: true,
-  });
+  const application = { state: 'created', sequence: 1 };
+  expect(await storyOf(applicationId)).toMatchObject({ application, events: [] });
+  expect(await submit()).toMatchObject({ isNew: true });
 });
 
 test('whatever is told, in whatever order and each twice, makes one history', async () => {

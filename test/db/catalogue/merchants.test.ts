@@ -1,21 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { loadMerchant, loadMerchants } from '../../../db/catalogue/merchants';
+import { loadMerchant } from '../../../db/catalogue/merchants';
 import { createPartner } from '../../../db/catalogue/partners';
-import { completeMerchant } from '../../../domain/product';
 import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
+import { PRODUCT_ROW } from '../../ops/run';
 import { useDatabase } from '../../support/database';
 import { TERMS } from '../../support/values';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {
-  merchant_id: 'M300001',
-  credit_product: 'Classic 12',
-  lender: 'lender_a',
-  number_of_repayments: 12,
-  apr: '9.9',
-  minimum_loan_amount: '250.00',
-  maximum_loan_amount: '2000000.00',
+  ...PRODUCT_ROW,
   minimum_deposit: { percent: '12.5' },
   maximum_deposit: { amount: '5000.00' },
   valid_to: '2099-12-31',
@@ -36,7 +30,6 @@ beforeAll(async () => {
         partner_access: 'restricted',
         partners: ['P100001'],
       },
-      { merchant_id: 'M300002' },
     ],
     OPTIONS,
   );
@@ -78,21 +71,12 @@ test.each([
     ...TERMS,
     lenderName: 'Lender A',
     minLoanPence: 25_000,
-    maxLoanPence: 200_000_000,
+    maxLoanPence: 2_500_000,
     depositMin: { basisPoints: 1_250, fixedPence: 0 },
     depositMax: { basisPoints: 10_000, fixedPence: 500_000 },
     validFrom: null,
     validTo: '2099-12-31',
   });
-});
-
-test('reads an incomplete merchant and tells what is missing; an unknown one is null', async () => {
-  const stored = await loadMerchant(database.db, 'M300002');
-  expect(stored && completeMerchant(stored.setup)).toEqual({
-    missingFields: ['trading_name', 'fca_authorised', 'products'],
-  });
-  expect(await loadMerchant(database.db, 'M399999')).toBeNull();
-  expect(await loadMerchants(database.sql, ['M399999', 'M300002'])).toHaveLength(1);
 });
 
 /** Damages a stored product, says what loadMerchant then names, and undoes the damage. */

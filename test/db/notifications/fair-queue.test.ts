@@ -11,6 +11,7 @@ import {
   newPartner as addPartner,
   putInState,
   setServiceClock,
+  storeMany,
   storeStatus,
   storeTest,
 } from '../../support/notifications';
@@ -25,17 +26,8 @@ afterEach(() => setServiceClock(database, null));
 const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
 
 /** Stores so many, each of an application of its own. */
-async function store(
-  partnerId: string,
-  count: number,
-  more: Parameters<typeof storeStatus>[1] | object = {},
-) {
-  const ids: string[] = [];
-  for (let nth = 0; nth < count; nth += 1) {
-    ids.push((await storeStatus(database, { partnerId, ...more })).notificationId);
-  }
-  return ids;
-}
+const store = (partnerId: string, count: number, more: { environment?: 'live' } = {}) =>
+  storeMany(count, () => storeStatus(database, { partnerId, ...more }));
 
 const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = database.db): Promise<Claim> =>
   claimDue(through, { limit: 64, slots: 16, leaseMs: 60_000, turn: null, ...options });
@@ -46,12 +38,8 @@ const attempt = (notificationId: string, outcome: DeliveryOutcome) =>
   makeAttempt(database, notificationId, outcome, 5_000);
 
 describe('tests of an endpoint', () => {
-  const storeTests = async (partnerId: string, count: number) => {
-    const ids: string[] = [];
-    for (let nth = 0; nth < count; nth += 1)
-      ids.push((await storeTest(database, { partnerId })).notificationId);
-    return ids;
-  };
+  const storeTests = (partnerId: string, count: number) =>
+    storeMany(count, () => storeTest(database, { partnerId }));
 
   it('wait while four are being tried again; events and other endpoints do not', async () => {
     const [one, other] = [await newPartner(), await newPartner()];
@@ -113,11 +101,7 @@ describe('slots of an endpoint', () => {
     await store(one, 20);
     await store(other, 3);
     await database.sql`update deliveries set due_at = service_now() - interval '90 s'`;
-    expect(await backlog(database.db)).toMatchObject({
-      pending: 23,
-      capped: 0,
-      oldestCappedMs: 0,
-    });
+    expect(await backlog(database.db)).toMatchObject({ pending: 23, capped: 0, oldestCappedMs: 0 });
     await claim();
     const { oldestCappedMs, ...rest } = await backlog(database.db);
     expect(rest).toMatchObject({ pending: 23, capped: 4 });
@@ -173,16 +157,13 @@ describe('slots of an endpoint', () => {
 });
 
 test('the figures show how long the oldest pause has lasted', async () => {
-  const ids = await store(await newPartner(), 3);
-  for (const id of ids) await putInState(database, id, 'started');
-  expect(await deliveryFigures(database.db)).toMatchObject({
-    undelivered: { started: 3 },
-    oldestPausedMs: 0,
-  });
-  for (const [nth, hours] of [25, 1].entries())
-    await database.sql`
-      update deliveries set paused_at = service_now() - make_interval(hours => ${hours}), next_attempt_at = null
-      where notification_id = ${ids[nth] ?? ''}`;
+  const [older = '', younger = '', other = ''] = await store(await newPartner(), 3);
+  for (const id of [older, younger, other]) await putInState(database, id, 'started');
+  const running = { undelivered: { started: 3 }, oldestPausedMs: 0 };
+  expect(await deliveryFigures(database.db)).toMatchObject(running);
+  const ago = (hours: number) => ({ paused_at: new Date(Date.now() - hours * 3_600_000).toISOString() });
+  await putInState(database, older, 'started', ago(25));
+  await putInState(database, younger, 'started', ago(1));
   const { oldestPausedMs } = await deliveryFigures(database.db);
   expect(Math.floor(oldestPausedMs / 3_600_000)).toBe(25);
 });
@@ -266,10 +247,8 @@ describe('the order', () => {
 
 describe('events of one application', () => {
   const events = async (partnerId: string, count: number) => {
-    const applicationId = `app_${partnerId}`;
-    const ids: string[] = [];
-    for (let sequence = 1; sequence <= count; sequence += 1)
-      ids.push(...(await store(partnerId, 1, { applicationId, sequence })));
+    const of = { partnerId, applicationId: `app_${partnerId}` };
+    const ids = await storeMany(count, (nth) => storeStatus(database, { ...of, sequence: nth + 1 }));
     return ids as [string, string, string];
   };
 

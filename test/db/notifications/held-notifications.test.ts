@@ -20,6 +20,7 @@ import {
   openedAttempt,
   putInState,
   setServiceClock,
+  storeMany,
   storeStatus,
   storeTest,
 } from '../../support/notifications';
@@ -47,14 +48,8 @@ const set = (state: 'active' | 'disabled') =>
   );
 const hold = (limit = 500) => holdQueued(database.db, queue, { limit });
 const release = (limit = 500) => releaseHeld(database.db, queue, { limit });
-const store = async (times = 1): Promise<string[]> => {
-  const ids: string[] = [];
-  for (let nth = 0; nth < times; nth += 1)
-    ids.push(
-      (await storeStatus(database, { ...queue, applicationId: 'app_1', sequence: nth + 1 })).notificationId,
-    );
-  return ids;
-};
+const store = (times = 1) =>
+  storeMany(times, (nth) => storeStatus(database, { ...queue, applicationId: 'app_1', sequence: nth + 1 }));
 const rows = () => database.sql`
   select state, generation, end_reason as reason, held_at is not null as since, count(*)::int as count
   from notifications_now where partner_id = ${queue.partnerId} group by 1, 2, 3, 4 order by 1, 2`;
@@ -104,25 +99,20 @@ describe('holding', () => {
         where partner_id = ${queue.partnerId} and environment = 'sandbox'`;
       expect(await birth(queue)).toMatchObject({ state: 'held', reason: `endpoint_${why}` });
     }
-    expect(await birth({ ...queue, environment: 'live' })).toMatchObject({
-      state: 'held',
-      reason: 'webhook_not_registered',
-    });
+    const unregistered = { state: 'held', reason: 'webhook_not_registered' };
+    expect(await birth({ ...queue, environment: 'live' })).toMatchObject(unregistered);
   });
 
   test('ends a workflow that is started all the same, and is not undone by it', async () => {
     const [notificationId = ''] = await store();
+    const open = (generation: number) => openAttempt(database.db, { notificationId, generation });
     await set('disabled');
     await hold();
-    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({
-      kind: 'over',
-      state: 'held',
-      reason: 'endpoint_disabled',
-    });
+    expect(await open(1)).toEqual({ kind: 'over', state: 'held', reason: 'endpoint_disabled' });
     await set('active');
     await release();
-    expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'superseded' });
-    expect(await openAttempt(database.db, { notificationId, generation: 2 })).toMatchObject({ kind: 'open' });
+    expect(await open(1)).toEqual({ kind: 'superseded' });
+    expect(await open(2)).toMatchObject({ kind: 'open' });
   });
 });
 
@@ -214,14 +204,9 @@ describe('expiring', () => {
     await set('active');
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
     await set('disabled');
-    expect(await expireHeld(database.db, { limit: 10 })).toEqual([
-      {
-        kind: 'notifications_expired',
-        ...queue,
-        endpointId: null,
-        details: { count: 3, first, last: third },
-      },
-    ]);
+    const details = { count: 3, first, last: third };
+    const event = { kind: 'notifications_expired', ...queue, endpointId: null, details };
+    expect(await expireHeld(database.db, { limit: 10 })).toEqual([event]);
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
     expect(await rows()).toMatchObject([{ state: 'expired', reason: 'held_too_long', count: 3 }]);
     expect(await counts()).toEqual([
@@ -270,10 +255,7 @@ describe('expiring', () => {
     expect(await warnOfExpiry(database.db)).toEqual([]);
     await day(24.1);
     expect(await warnOfExpiry(database.db)).toHaveLength(1);
-    expect(await healthFigures(database.db)).toMatchObject({
-      held: 4,
-      expiring: 4,
-      oldestHeldMs: 2_082_240_000,
-    });
+    const figures = { held: 4, expiring: 4, oldestHeldMs: 2_082_240_000 };
+    expect(await healthFigures(database.db)).toMatchObject(figures);
   });
 });

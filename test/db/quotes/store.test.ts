@@ -15,10 +15,8 @@ describe('the statement', () => {
   let writer: ReturnType<typeof createQuoteWriter>;
 
   beforeAll(() => {
-    inserts = openDatabaseAt(reader.url, {
-      poolSize: QUOTE_STATEMENTS_AT_A_TIME,
-      applicationName: 'test quotes',
-    });
+    const pool = { poolSize: QUOTE_STATEMENTS_AT_A_TIME, applicationName: 'test quotes' };
+    inserts = openDatabaseAt(reader.url, pool);
     writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: 10_000 });
   });
   afterAll(() => inserts.close());
@@ -36,16 +34,11 @@ describe('the statement', () => {
       writer.add(quoteRow(2)),
     ]);
     const rows = await reader.sql`
-    select response, merchant_reference, deposit_pence, loan_pence from quotes
-    where quote_id in (${quoteRow(1).quoteId}, ${quoteRow(2).quoteId}) order by quote_id`;
+      select response, merchant_reference as reference, deposit_pence as deposit, loan_pence as loan from quotes
+      where quote_id in (${quoteRow(1).quoteId}, ${quoteRow(2).quoteId}) order by quote_id`;
     expect(rows).toEqual([
-      { response, merchant_reference: null, deposit_pence: '5', loan_pence: '120000' },
-      {
-        response: '{"success":true}',
-        merchant_reference: 'basket 1',
-        deposit_pence: null,
-        loan_pence: '120000',
-      },
+      { response, reference: null, deposit: '5', loan: '120000' },
+      { response: '{"success":true}', reference: 'basket 1', deposit: null, loan: '120000' },
     ]);
   });
 
@@ -159,7 +152,7 @@ describe('a shared commit', () => {
     const adding: Promise<void>[] = [];
     for (const row of ['a', 'b', 'c', 'd']) {
       adding.push(add(row));
-      await new Promise((resolve) => setTimeout(resolve, deadlineMs / 3));
+      await pause(deadlineMs / 3);
     }
     await Promise.all(adding);
     expect(waits).toHaveLength(4);
@@ -186,8 +179,7 @@ describe('a shared commit', () => {
     expect(statements).toEqual([['a']]);
     await few;
     expect(statements).toEqual([['a'], ['b', 'c']]);
-    const many = Promise.all(['d', 'e', 'f'].map((row) => commit.add(row)));
-    await many;
+    await Promise.all(['d', 'e', 'f'].map((row) => commit.add(row)));
     expect(statements).toEqual([['a'], ['b', 'c'], ['d', 'e', 'f']]);
     release();
     await first;
