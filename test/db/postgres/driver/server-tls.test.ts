@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
 import type { Database } from '../../../../db/postgres/connect';
 import { startTestApi } from '../../../support/api';
-import { openDatabaseAt } from '../../../support/database';
+import { catalogueFeed, openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
 import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../support/postgres-server';
 import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
@@ -93,14 +92,7 @@ test('schema, change feed and API work over a verified connection', async () => 
   const databaseUrl = urlOf(server, '?sslmode=verify-full&sslrootcert=ca.pem');
   await migrateWithLogins(databaseUrl);
   const heard: string[] = [];
-  const feed = openChangeFeed({
-    database: { url: databaseUrl, applicationName: 'test' },
-    channels: [CATALOGUE_CHANNEL],
-    onConnect: async () => undefined,
-    onChange: (subject) => heard.push(subject),
-    onError: () => undefined,
-    monotonicMs: () => performance.now(),
-  });
+  const feed = catalogueFeed(databaseUrl, (subject) => heard.push(subject));
   await until(() => feed.trusted(), 'the feed is trusted');
   const api = await startTestApi({ databaseUrl });
   try {

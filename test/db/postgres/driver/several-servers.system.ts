@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import postgres from 'postgres';
-import { CATALOGUE_CHANNEL, openChangeFeed } from '../../../../db/postgres/change-feed';
+import { CATALOGUE_CHANNEL } from '../../../../db/postgres/change-feed';
 import type { Database } from '../../../../db/postgres/connect';
 import { migrateDatabase } from '../../../../db/postgres/migrate';
-import { openDatabaseAt } from '../../../support/database';
+import { catalogueFeed, openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
 
@@ -25,9 +24,9 @@ afterEach(async () => {
 });
 
 async function asAdmin(server: OwnPostgres, text: string): Promise<void> {
-  const admin = postgres(server.url, { max: 1, onnotice: () => undefined });
-  await admin.unsafe(text);
-  await admin.end();
+  const admin = openDatabaseAt(server.url);
+  await admin.sql.unsafe(text);
+  await admin.close();
 }
 /** A login that is the same on both. */
 const addTwin = (server: OwnPostgres) => asAdmin(server, "create role twin superuser login password 'twin'");
@@ -113,14 +112,7 @@ test('a transaction whose leader dies is not carried on with the next one', asyn
 
 test('the change feed follows the leader', async () => {
   const heard: string[] = [];
-  const feed = openChangeFeed({
-    database: { url: urlOf([leader, standby]), applicationName: 'test' },
-    channels: [CATALOGUE_CHANNEL],
-    onConnect: async () => undefined,
-    onChange: (subject) => heard.push(subject),
-    onError: () => undefined,
-    monotonicMs: () => performance.now(),
-  });
+  const feed = catalogueFeed(urlOf([leader, standby]), (subject) => heard.push(subject));
   opened.push(feed);
   await until(() => feed.trusted(), 'the feed is trusted', 30_000);
   await leader.kill();
