@@ -1,5 +1,11 @@
-import type { Product, DepositRule } from '../../domain/product';
-import { priceQuote, depositReason, maximumDeposit, minimumDeposit } from '../../domain/quote';
+import type { DepositRule, Merchant, Product } from '../../domain/product';
+import {
+  depositReason,
+  maximumDeposit,
+  minimumDeposit,
+  priceQuote,
+  type QuoteRequest,
+} from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import { buildMerchant, buildProduct, buildRequest, linkedAmounts, merchantOf, names } from './builders';
 import * as fc from 'fast-check';
@@ -7,6 +13,12 @@ import * as fc from 'fast-check';
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
 const TEN_PERCENT_OR_50 = { basisPoints: 1_000, fixedPence: 5_000 };
 const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
+const HALF = { basisPoints: 5_000, fixedPence: 0 };
+const HALF_OR_200 = { basisPoints: 5_000, fixedPence: 20_000 };
+
+/** The names of the products that are shown. */
+const fitting = (merchant: Merchant, changes: Partial<QuoteRequest> = {}) =>
+  names(priceQuote(buildRequest({ merchant, ...changes })).shown);
 
 describe('a priced product', () => {
   it('has every figure of the published 9.9 % example', () => {
@@ -55,7 +67,7 @@ describe('which products fit', () => {
       { creditProduct: 'from tomorrow', validFrom: '2026-11-22' },
       { creditProduct: 'to yesterday', validTo: '2026-11-20' },
     );
-    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['from today', 'to today']);
+    expect(fitting(merchant)).toEqual(['from today', 'to today']);
   });
 
   it('are those whose loan range takes the loan, both ends included', () => {
@@ -65,7 +77,7 @@ describe('which products fit', () => {
       { minLoanPence: 120_001 },
       { maxLoanPence: 119_999 },
     );
-    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P0', 'P1']);
+    expect(fitting(merchant)).toEqual(['P0', 'P1']);
   });
 
   it('are judged on the loan after the deposit was raised', () => {
@@ -73,17 +85,14 @@ describe('which products fit', () => {
       { maxLoanPence: 108_000, depositMin: TEN_PERCENT },
       { minLoanPence: 108_001, depositMin: TEN_PERCENT },
     );
-    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P0']);
+    expect(fitting(merchant)).toEqual(['P0']);
   });
 
   it('leave out a product whose largest deposit is below the one used', () => {
-    const [half, capped] = [
-      { basisPoints: 5_000, fixedPence: 0 },
-      { basisPoints: 10_000, fixedPence: 60_000 },
-    ];
-    const merchant = merchantOf({ depositMax: half }, {}, { depositMax: capped });
-    const at = (depositPence: number): string[] =>
-      names(priceQuote(buildRequest({ merchant, loanPence: 120_000 - depositPence, depositPence })).shown);
+    const capped = { basisPoints: 10_000, fixedPence: 60_000 };
+    const merchant = merchantOf({ depositMax: HALF }, {}, { depositMax: capped });
+    const at = (depositPence: number) =>
+      fitting(merchant, { loanPence: 120_000 - depositPence, depositPence });
     expect(at(60_000)).toEqual(['P0', 'P1', 'P2']);
     expect(at(60_001)).toEqual(['P1']);
   });
@@ -94,7 +103,7 @@ describe('which products fit', () => {
       { creditProduct: 'a', displayOrder: 2 },
       { creditProduct: 'c', displayOrder: 1 },
     );
-    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['c', 'a', 'b']);
+    expect(fitting(merchant)).toEqual(['c', 'a', 'b']);
   });
 });
 
@@ -106,7 +115,6 @@ describe('a list that is withheld', () => {
   });
 
   it('for one that is not authorised and has no products at all keeps the headline, for every loan that exists', () => {
-    const half = { basisPoints: 5_000, fixedPence: 0 };
     const merchant = buildMerchant({ fcaAuthorised: false, products: [] });
     const quote = priceQuote(buildRequest({ merchant }));
     expect(quote).toMatchObject({ display: true, shown: [], fitted: [], withheldAsNotAuthorised: true });
@@ -114,7 +122,7 @@ describe('a list that is withheld', () => {
     expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
     expect(quote.depositAdjustment).toBeNull();
     const at = (loanPence: number) =>
-      priceQuote(buildRequest({ merchant: { ...merchant, depositFloor: half }, loanPence }));
+      priceQuote(buildRequest({ merchant: { ...merchant, depositFloor: HALF }, loanPence }));
     expect(linkedAmounts(at(2_000).summaryHtml)).toEqual(['10.00', '10.00']);
     // The floor leaves a loan below 10.00, which nobody offers.
     expect(at(1_999)).toMatchObject({ display: false, summaryHtml: '', withheldAsNotAuthorised: true });
@@ -123,43 +131,24 @@ describe('a list that is withheld', () => {
 
 it('shows nothing when the merchant has no product of the day', () => {
   const merchant = merchantOf({ validTo: '2026-11-20', depositMin: TEN_PERCENT });
-  expect(priceQuote(buildRequest({ merchant }))).toEqual({
-    display: false,
-    summaryHtml: '',
-    fitted: [],
-    shown: [],
-    withheldAsNotAuthorised: false,
-    depositAdjustment: null,
-  });
+  const nothing = { display: false, summaryHtml: '', fitted: [], shown: [] };
+  const neither = { withheldAsNotAuthorised: false, depositAdjustment: null };
+  expect(priceQuote(buildRequest({ merchant }))).toEqual({ ...nothing, ...neither });
 });
 
-describe('the minimum', () => {
-  it.each([
-    ['is nothing without a rule', 100_000, null, 0],
-    ['is the share of the price', 100_000, TEN_PERCENT, 10_000],
-    ['rounds the share up', 99_991, TEN_PERCENT, 10_000],
-    ['is the fixed sum when that is more', 30_000, TEN_PERCENT_OR_50, 5_000],
-    ['is the share when that is more', 100_000, TEN_PERCENT_OR_50, 10_000],
-    ['is never above the price', 3_000, { basisPoints: 0, fixedPence: 5_000 }, 3_000],
-    ['may be the whole price', 12_345, { basisPoints: 10_000, fixedPence: 0 }, 12_345],
-  ])('%s', (_name, price, rule, pence) => {
-    expect(minimumDeposit(price, rule)).toBe(pence);
-  });
+it.each([
+  ['minimum is nothing without a rule', minimumDeposit, 100_000, null, 0],
+  ['minimum is the fixed sum when that is more', minimumDeposit, 30_000, TEN_PERCENT_OR_50, 5_000],
+  ['minimum is the share when that is more', minimumDeposit, 100_000, TEN_PERCENT_OR_50, 10_000],
+  ['minimum is never above the price', minimumDeposit, 3_000, TEN_PERCENT_OR_50, 3_000],
+  ['maximum is the price without a rule', maximumDeposit, 100_000, null, 100_000],
+  ['maximum is the fixed sum when that is less', maximumDeposit, 100_000, HALF_OR_200, 20_000],
+  ['maximum is the share when that is less', maximumDeposit, 30_000, HALF_OR_200, 15_000],
+])('the %s', (_name, bound, price, rule, pence) => {
+  expect(bound(price, rule)).toBe(pence);
 });
 
-describe('the maximum', () => {
-  it.each([
-    ['is the price without a rule', 100_000, null, 100_000],
-    ['rounds the share down', 99_999, { basisPoints: 5_000, fixedPence: 0 }, 49_999],
-    ['is the fixed sum when that is less', 100_000, { basisPoints: 5_000, fixedPence: 20_000 }, 20_000],
-    ['is the share when that is less', 30_000, { basisPoints: 5_000, fixedPence: 20_000 }, 15_000],
-    ['is nothing for a share of 0', 30_000, { basisPoints: 0, fixedPence: 0 }, 0],
-  ])('%s', (_name, price, rule, pence) => {
-    expect(maximumDeposit(price, rule)).toBe(pence);
-  });
-});
-
-it('is exact for every price there is', () => {
+it('a share is exact for every price there is: rounded up for the minimum, down for the maximum', () => {
   const price = fc.integer({ min: 0, max: 200_000_000_000_000 });
   fc.assert(
     fc.property(price, fc.integer({ min: 0, max: 10_000 }), (pricePence, basisPoints) => {
@@ -235,14 +224,14 @@ describe('the deposit of a quote', () => {
   it('drops a product whose own minimum is above its own maximum at this price', () => {
     const capped = { basisPoints: 10_000, fixedPence: 5_000 };
     const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
-    expect(names(priceQuote(buildRequest({ merchant })).shown)).toEqual(['P1']);
-    expect(names(priceQuote(buildRequest({ merchant, loanPence: 50_000 })).shown)).toEqual(['P0', 'P1']);
+    expect(fitting(merchant)).toEqual(['P1']);
+    expect(fitting(merchant, { loanPence: 50_000 })).toEqual(['P0', 'P1']);
   });
 
   it('drops a product that takes no deposit as soon as there is one, asked for or raised', () => {
     const merchant = merchantOf({ depositMax: { basisPoints: 0, fixedPence: 0 } }, {});
     const at = (depositPence: number, depositFloor: DepositRule | null = null) =>
-      names(priceQuote(buildRequest({ merchant: { ...merchant, depositFloor }, depositPence })).shown);
+      fitting({ ...merchant, depositFloor }, { depositPence });
     expect(at(0)).toEqual(['P0', 'P1']);
     expect(at(1)).toEqual(['P1']);
     expect(at(0, TEN_PERCENT)).toEqual(['P1']);

@@ -42,8 +42,6 @@ it.each([
   ['https://hooks.example.com/#', 'fragment'],
   ['https://hooks.example.com:8443/', 'port'],
   ['https://hooks.example.com:0/', 'port'],
-  ['https://192.0.2.1/', 'ip_address'],
-  ['https://127.0.0.1/', 'ip_address'],
   ['https://127.0.0.1./', 'ip_address'],
   ['https://１２７.0.0.1/', 'ip_address'],
   ['https://①②⑦.⓪.⓪.①/', 'ip_address'],
