@@ -78,9 +78,6 @@ export const anyLoan = fc.oneof(
 
 export const anyRounding = fc.constantFrom('half_up', 'floor', 'ceil');
 
-/** APRs of 0.1–99.9 % in basis points. */
-export const anyApr = fc.integer({ min: 1, max: 999 }).map((tenths) => tenths * 10);
-
 /** Minimum rules of up to 40 % of the price and 50.00; none as often as one. */
 export const anyDepositMin = fc.option(
   fc.record({
@@ -102,7 +99,8 @@ const anyDepositMax = fc.option(
 /** Products of every kind in the market, most of which a product import accepts. */
 export const anyProduct: fc.Arbitrary<Product> = fc
   .record({
-    apr: fc.option(anyApr, { freq: 3 }),
+    /** Tenths of a percent. */
+    apr: fc.option(fc.integer({ min: 1, max: 999 }), { freq: 3 }),
     numberOfRepayments: fc.integer({ min: 1, max: 120 }),
     instalmentRounding: anyRounding,
     clearsBalance: fc.boolean(),
@@ -121,7 +119,7 @@ export const anyProduct: fc.Arbitrary<Product> = fc
     const expectedDays = Math.round((Math.max(1, fields.deferralMonths) * 365) / 12);
     return buildProduct({
       ...fields,
-      aprBasisPoints: apr ?? 0,
+      aprBasisPoints: (apr ?? 0) * 10,
       finalPayment: apr === null ? 'remainder' : clearsBalance ? 'clear_balance' : 'equal',
       firstIntervalDays: extraDays === null ? null : expectedDays + extraDays,
       maxLoanPence: fields.minLoanPence + loanRange,

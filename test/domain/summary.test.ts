@@ -12,7 +12,7 @@ import { visibleText } from '../support/visible-text';
 import { type Merchant, offeredProducts, type DepositRule, type Product } from '../../domain/product';
 import { formatPounds } from '../../domain/money';
 import { planRepayments } from '../../domain/repayment-plan';
-import { anyDepositMin, anyLoan, buildMerchant, buildProduct, buildRequest, linkedAmounts } from './builders';
+import { anyDepositMin, anyLoan, buildRequest, INTEREST_FREE, linkedAmounts, merchantOf } from './builders';
 
 const LINK = 'https://shop.example/f?a=1&loan_amount=1200.00#"><script>';
 const HEADLINE = 'Spread the cost with finance. Learn more';
@@ -115,7 +115,7 @@ function checkSummary(merchant: Merchant, loanPence: number, depositPence: numbe
   return 'price';
 }
 
-describe('a price in the summary can be had at the amounts of its link', () => {
+test('a price in the summary can be had at the amounts of its link, for any mix of deposit rules', () => {
   const rule = (basisPoints: number, fixedPence = 0): DepositRule => ({ basisPoints, fixedPence });
   const anyMax = fc.constantFrom(null, null, null, rule(0), rule(1_000), rule(5_000), rule(10_000, 20_000));
   const anyOwnProduct = fc
@@ -128,9 +128,10 @@ describe('a price in the summary can be had at the amounts of its link', () => {
       minLoanPence: fc.constantFrom(1_000, 25_000),
       maxLoanPence: fc.constantFrom(200_000_000, 200_000_000, 90_000),
     })
-    .map(({ interestFree, ...fields }) =>
-      buildProduct({ ...fields, ...(interestFree && { aprBasisPoints: 0, finalPayment: 'remainder' }) }),
-    );
+    .map(({ interestFree, ...fields }): Partial<Product> => ({
+      ...fields,
+      ...(interestFree && INTEREST_FREE),
+    }));
   const anyMerchant = fc
     .record({
       products: fc.array(anyOwnProduct, { minLength: 1, maxLength: 5 }),
@@ -139,26 +140,19 @@ describe('a price in the summary can be had at the amounts of its link', () => {
       fcaAuthorised: fc.constantFrom(true, true, true, false),
       summaryStyle: fc.constantFrom('offer', 'offer', 'offer', 'headline'),
     })
-    .map(({ products, ...fields }) =>
-      buildMerchant({
-        ...fields,
-        products: products.map((product, index) => ({ ...product, creditProduct: `P${index}` })),
-      }),
-    );
+    .map(({ products, ...fields }): Merchant => ({ ...merchantOf(...products), ...fields }));
 
-  it('with and without floor and list, for any mix of deposit rules', () => {
-    const counts = { price: 0, headline: 0, nothing: 0 };
-    let noneAtLink = 0;
-    fc.assert(
-      fc.property(anyMerchant, anyLoan, fc.oneof(fc.constant(0), fc.nat(60)), (merchant, loan, share) => {
-        const deposit = Math.floor((loan * share) / 100);
-        const shown = checkSummary(merchant, loan, deposit);
-        counts[shown] += 1;
-        if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer')
-          noneAtLink += 1;
-      }),
-      { numRuns: 700 },
-    );
-    expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(20);
-  });
+  const counts = { price: 0, headline: 0, nothing: 0 };
+  let noneAtLink = 0;
+  fc.assert(
+    fc.property(anyMerchant, anyLoan, fc.oneof(fc.constant(0), fc.nat(60)), (merchant, loan, share) => {
+      const deposit = Math.floor((loan * share) / 100);
+      const shown = checkSummary(merchant, loan, deposit);
+      counts[shown] += 1;
+      if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer')
+        noneAtLink += 1;
+    }),
+    { numRuns: 700 },
+  );
+  expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(20);
 });

@@ -346,13 +346,8 @@ describe('a notification that a process inserts', () => {
     merchant_reference: 'basket 2041' as string | null,
     body: '{}',
   };
-  const test_ = {
-    ...status,
-    event_type: 'credit_application.test',
-    application_id: null,
-    sequence: null,
-    merchant_reference: null,
-  };
+  const none = { application_id: null, sequence: null, merchant_reference: null };
+  const test_ = { ...status, ...none, event_type: 'credit_application.test' };
   /** Inserts it and takes it back. */
   const insert = (process: Process, row: Partial<typeof status>) =>
     logins[process]
@@ -364,20 +359,11 @@ describe('a notification that a process inserts', () => {
 
   beforeAll(async () => {
     await sql`insert into partners (partner_id, name) values ('P100001', 'One'), ('P100002', 'Two')`;
-    await sql`insert into credit_applications ${sql({
-      application_id: application,
-      lender: 'lender_a',
-      lender_reference: 'AB12CD34',
-      quote_id: `qte_${ULID}7`,
-      partner_id: 'P100001',
-      environment: 'live',
-      merchant_id: 'M100001',
-      merchant_reference: 'basket 2041',
-      loan_pence: 90_000,
-      deposit_pence: 10_000,
-      state: 'accepted',
-      sequence: 3,
-    })}`;
+    await sql`
+      insert into credit_applications (application_id, lender, lender_reference, quote_id, partner_id, environment,
+        merchant_id, merchant_reference, loan_pence, deposit_pence, state, sequence)
+      values (${application}, 'lender_a', 'AB12CD34', ${`qte_${ULID}7`}, 'P100001', 'live',
+        'M100001', 'basket 2041', 90000, 10000, 'accepted', 3)`;
   });
 
   test.each(['api', 'worker'] as const)('%s: what its application says', async (process) => {
