@@ -1,4 +1,4 @@
-import { assert, constantFrom, nat, property, record, uniqueArray } from 'fast-check';
+import { constantFrom, nat, record, uniqueArray } from 'fast-check';
 import {
   APPLICATION_STATES,
   judgeStatus,
@@ -10,6 +10,7 @@ import {
   nextToApply,
   type WaitingEvent,
 } from '../../domain/application-states';
+import { forAll } from './builders';
 
 /** The table of transitions, written out once more. */
 const DESIGNED = `
@@ -143,22 +144,17 @@ const events = uniqueArray(record({ status: constantFrom(...APPLICATION_STATES),
 
 test('from every state, whatever is told leaves nothing waiting once the wait is over, and every move is forward or by the table', () => {
   const place = (state: ApplicationState) => APPLICATION_STATES.indexOf(state);
-  assert(
-    property(constantFrom(...APPLICATION_STATES), events, (from, told) => {
-      const { way, left } = settled(
-        from,
-        told.map(({ status, minute }) => event(status, minute, true)),
-      );
-      expect(left).toBe('');
-      const states = way.split(' ') as ApplicationState[];
-      for (const [before, to] of states.slice(1).entries()) {
-        const source = states[before] ?? from;
-        const isStep = mayFollow(source, to);
-        expect(isStep || place(to) > place(source)).toBe(true);
-        // A skip leaves something out, and a step does not.
-        expect(missingSteps(source, to).length > 0).toBe(!isStep);
-      }
-    }),
-    { numRuns: 3_000 },
-  );
+  forAll(3_000, constantFrom(...APPLICATION_STATES), events, (from, told) => {
+    const over = told.map(({ status, minute }) => event(status, minute, true));
+    const { way, left } = settled(from, over);
+    expect(left).toBe('');
+    const states = way.split(' ') as ApplicationState[];
+    for (const [before, to] of states.slice(1).entries()) {
+      const source = states[before] ?? from;
+      const isStep = mayFollow(source, to);
+      expect(isStep || place(to) > place(source)).toBe(true);
+      // A skip leaves something out, and a step does not.
+      expect(missingSteps(source, to).length > 0).toBe(!isStep);
+    }
+  });
 });

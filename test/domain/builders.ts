@@ -4,6 +4,15 @@ import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import { TERMS } from '../support/values';
 
+/** Checks a property for so many values of arbitraries. */
+export const forAll = <Ts extends [unknown, ...unknown[]]>(
+  numRuns: number,
+  ...property: [
+    ...arbitraries: { [K in keyof Ts]: fc.Arbitrary<Ts[K]> },
+    predicate: (...values: Ts) => boolean | void,
+  ]
+) => fc.assert(fc.property<Ts>(...property), { numRuns });
+
 /** A 12-month 9.9 % product for every loan, changed as a test needs. */
 export function buildProduct(changes: Partial<Product> = {}): Product {
   return {

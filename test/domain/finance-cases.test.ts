@@ -52,22 +52,21 @@ function productOf(row: Row, changes: Partial<Product> = {}): Product {
 
 const covered = new Set<string>();
 
-/** Runs a test for every row a filter takes; a row taken twice or by none fails the count below. */
-function eachRow(name: string, takes: (row: Row) => boolean, check: (row: Row) => void): void {
+/** Jest's `test.each` of the rows that a filter takes; a row taken twice or by none fails. */
+function eachRow(takes: (row: Row) => boolean) {
   const taken = ROWS.filter(takes);
   for (const row of taken) {
     if (covered.has(row.id)) throw new Error(`${row.id} is taken twice`);
     covered.add(row.id);
   }
-  test.each(taken)(`${name}: $id`, check);
+  return test.each(taken);
 }
 
 /** The one published figure that no profile reproduces: its final payment is exempt. */
 const FINAL_EXEMPT = 'etika-450-6+24';
 
-eachRow(
-  'reproduces the published figures of',
-  (row) => row.profile !== undefined && row.id !== FINAL_EXEMPT,
+eachRow((row) => row.profile !== undefined && row.id !== FINAL_EXEMPT)(
+  'reproduces the published figures of: $id',
   (row) => {
     const product = productOf(row);
     const loan = pence(row.loan);
@@ -111,49 +110,41 @@ eachRow(
   },
 );
 
-eachRow(
-  'reproduces all but the final payment of',
-  (row) => row.id === FINAL_EXEMPT,
-  (row) => {
-    const product = productOf(row, { settlementFeePence: 2_900 });
-    const loan = pence(row.loan);
-    const expected = row.expected;
-    const plan = planRepayments(product, loan);
-    expect(formatPence(plan.monthlyRepaymentPence)).toBe(row.monthly);
-    expect(roundPercent(nominalAnnualBasisPoints(product) / 100)).toBe(row.annual_rate);
-    // Counted in whole months the instalment would be 27.12, as the note says.
-    const inMonths = productOf(row, { firstIntervalDays: null });
-    expect(planRepayments(inMonths, loan).monthlyRepaymentPence).toBe(2_712);
-    expect(checkProduct(product, { loanPence: loan, monthlyRepaymentPence: pence(row.monthly) })).toEqual([]);
+eachRow((row) => row.id === FINAL_EXEMPT)('reproduces all but the final payment of: $id', (row) => {
+  const product = productOf(row, { settlementFeePence: 2_900 });
+  const loan = pence(row.loan);
+  const expected = row.expected;
+  const plan = planRepayments(product, loan);
+  expect(formatPence(plan.monthlyRepaymentPence)).toBe(row.monthly);
+  expect(roundPercent(nominalAnnualBasisPoints(product) / 100)).toBe(row.annual_rate);
+  // Counted in whole months the instalment would be 27.12, as the note says.
+  const inMonths = productOf(row, { firstIntervalDays: null });
+  expect(planRepayments(inMonths, loan).monthlyRepaymentPence).toBe(2_712);
+  expect(checkProduct(product, { loanPence: loan, monthlyRepaymentPence: pence(row.monthly) })).toEqual([]);
 
-    // The published final of 27.04 depends on the lender's own rounding of its balance; a balance carried unrounded
-    // leaves 27.12. Cost, flat rate and implied APR follow from the final, so they are checked on the published figures.
-    expect(formatPence(plan.finalRepaymentPence)).toBe('27.12');
-    const flat = flatAnnualBasisPoints(product, loan, pence(row.cost));
-    expect(formatPence(flat)).toBe(expected.flat_rate_2dp);
-    const apr = impliedPercent(inMonths, loan, pence(row.monthly), pence(row.final_payment));
-    expect(apr).toBe(expected.apr_1dp);
-  },
-);
+  // The published final of 27.04 depends on the lender's own rounding of its balance; a balance carried unrounded
+  // leaves 27.12. Cost, flat rate and implied APR follow from the final, so they are checked on the published figures.
+  expect(formatPence(plan.finalRepaymentPence)).toBe('27.12');
+  const flat = flatAnnualBasisPoints(product, loan, pence(row.cost));
+  expect(formatPence(flat)).toBe(expected.flat_rate_2dp);
+  const apr = impliedPercent(inMonths, loan, pence(row.monthly), pence(row.final_payment));
+  expect(apr).toBe(expected.apr_1dp);
+});
 
-eachRow(
-  'refuses the product of',
-  (row) => row.status === 'mismatch',
-  (row) => {
-    const faults = checkProduct(productOf(row), {
-      loanPence: pence(row.loan),
-      monthlyRepaymentPence: pence(row.monthly),
-      totalPayablePence: penceIfGiven(row.total_payable),
-    });
-    expect(faults.map(({ field }) => field)).toContain('publishedExample');
-    const implied = row.note?.match(/implied (?:APR )?(\d+\.\d)/)?.[1];
-    if (implied !== undefined) {
-      expect(impliedPercent(productOf(row), pence(row.loan), pence(row.monthly))).toBe(Number(implied));
-    }
-    // It is the figures that are refused: the same product without them is sound.
-    expect(checkProduct(productOf(row))).toEqual([]);
-  },
-);
+eachRow((row) => row.status === 'mismatch')('refuses the product of: $id', (row) => {
+  const faults = checkProduct(productOf(row), {
+    loanPence: pence(row.loan),
+    monthlyRepaymentPence: pence(row.monthly),
+    totalPayablePence: penceIfGiven(row.total_payable),
+  });
+  expect(faults.map(({ field }) => field)).toContain('publishedExample');
+  const implied = row.note?.match(/implied (?:APR )?(\d+\.\d)/)?.[1];
+  if (implied !== undefined) {
+    expect(impliedPercent(productOf(row), pence(row.loan), pence(row.monthly))).toBe(Number(implied));
+  }
+  // It is the figures that are refused: the same product without them is sound.
+  expect(checkProduct(productOf(row))).toEqual([]);
+});
 
 const APR_ONLY: Record<string, (row: Row) => void> = {
   // The published APR is itself rounded: no instalment follows from it.
@@ -178,62 +169,44 @@ const APR_ONLY: Record<string, (row: Row) => void> = {
   },
 };
 
-eachRow(
-  'bears out the note of',
-  (row) => row.status === 'apr_only',
-  (row) => (APR_ONLY[row.id] as (row: Row) => void)(row),
+eachRow((row) => row.status === 'apr_only')('bears out the note of: $id', (row) =>
+  (APR_ONLY[row.id] as (row: Row) => void)(row),
 );
 
-eachRow(
-  'computes the APR of',
-  (row) => row.kind === 'apr_vector',
-  (row) => {
-    const stated = row.apr;
-    const apr = impliedApr(row.drawdowns, row.payments) ?? NaN;
-    expect(roundPercent(apr)).toBe(roundPercent(stated));
-    if (row.status !== 'exact_1dp') {
-      const decimals = String(stated).split('.')[1]?.length ?? 0;
-      expect(roundPercent(apr, decimals)).toBe(stated);
-    }
-  },
-);
+eachRow((row) => row.kind === 'apr_vector')('computes the APR of: $id', (row) => {
+  const stated = row.apr;
+  const apr = impliedApr(row.drawdowns, row.payments) ?? NaN;
+  expect(roundPercent(apr)).toBe(roundPercent(stated));
+  if (row.status !== 'exact_1dp') {
+    const decimals = String(stated).split('.')[1]?.length ?? 0;
+    expect(roundPercent(apr, decimals)).toBe(stated);
+  }
+});
 
-eachRow(
-  'computes the level payment of',
-  (row) => row.kind === 'annuity_vector',
-  (row) => {
-    const ratePpm = Math.round(row.annual_rate * 10_000);
-    const rate = { rateBasis: 'nominal_annual', ratePpm, finalPayment: 'equal' } as const;
-    const product = productOf({ ...row, apr: 0 }, rate);
-    const decimals = row.monthly.split('.')[1]?.length ?? 0;
-    const level = preparePlan(product).levelFactor * Number(row.loan);
-    expect(level.toFixed(decimals)).toBe(row.monthly);
-  },
-);
+eachRow((row) => row.kind === 'annuity_vector')('computes the level payment of: $id', (row) => {
+  const ratePpm = Math.round(row.annual_rate * 10_000);
+  const rate = { rateBasis: 'nominal_annual', ratePpm, finalPayment: 'equal' } as const;
+  const product = productOf({ ...row, apr: 0 }, rate);
+  const decimals = row.monthly.split('.')[1]?.length ?? 0;
+  const level = preparePlan(product).levelFactor * Number(row.loan);
+  expect(level.toFixed(decimals)).toBe(row.monthly);
+});
 
-eachRow(
-  'follows the v12 profile in',
-  (row) => row.kind === 'reference_impl',
-  (row) => {
-    // 0 %: half-up, then a penny more if the sum falls short, which is rounding up; interest: rounded down.
-    const product = productOf(row, { instalmentRounding: row.apr === 0 ? 'ceil' : 'floor' });
-    const plan = planRepayments(product, pence(row.loan));
-    const { monthlyRepaymentPence, finalRepaymentPence, totalPayablePence, costOfCreditPence } = plan;
-    const planned = [monthlyRepaymentPence, finalRepaymentPence, totalPayablePence, costOfCreditPence];
-    expect(planned.map(formatPence)).toEqual([row.monthly, row.final_payment, row.total_payable, row.cost]);
-    expect(checkProduct(product)).toEqual([]);
-  },
-);
+eachRow((row) => row.kind === 'reference_impl')('follows the v12 profile in: $id', (row) => {
+  // 0 %: half-up, then a penny more if the sum falls short, which is rounding up; interest: rounded down.
+  const product = productOf(row, { instalmentRounding: row.apr === 0 ? 'ceil' : 'floor' });
+  const plan = planRepayments(product, pence(row.loan));
+  const { monthlyRepaymentPence, finalRepaymentPence, totalPayablePence, costOfCreditPence } = plan;
+  const planned = [monthlyRepaymentPence, finalRepaymentPence, totalPayablePence, costOfCreditPence];
+  expect(planned.map(formatPence)).toEqual([row.monthly, row.final_payment, row.total_payable, row.cost]);
+  expect(checkProduct(product)).toEqual([]);
+});
 
-eachRow(
-  'rounds as in',
-  (row) => row.kind === 'apr_rounding',
-  (row) => {
-    const [, value, decimals] = row.note.match(/^round (\d+\.\d+) to (\d) dp$/) ?? [];
-    // 3.055 to one decimal is 3.1, to two 3.06; as a double it lies below 3.055.
-    expect(roundPercent(Number(value), Number(decimals))).toBe(row.apr);
-  },
-);
+eachRow((row) => row.kind === 'apr_rounding')('rounds as in: $id', (row) => {
+  const [, value, decimals] = row.note.match(/^round (\d+\.\d+) to (\d) dp$/) ?? [];
+  // 3.055 to one decimal is 3.1, to two 3.06; as a double it lies below 3.055.
+  expect(roundPercent(Number(value), Number(decimals))).toBe(row.apr);
+});
 
 test('every row of finance-cases.json is tested', () => {
   expect(ROWS).toHaveLength(58);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { maximumDeposit, merchantDepositRule, minimumDeposit, priceQuote } from '../../domain/quote';
 import { readFinanceLink } from '../support/finance-link';
-import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest } from './builders';
+import { anyDepositMin, anyLoan, anyProduct, buildMerchant, buildRequest, forAll } from './builders';
 
 /**
  * As a product import leaves them: interest of 5 % and more costs something at every loan, which rounding down a
@@ -27,48 +27,42 @@ const anyRequest = fc
     return buildRequest({ merchant, loanPence, depositPence, merchantReference: 'Order 7' });
   });
 
-const RUNS = { numRuns: 400 };
+const RUNS = 400;
 
 it('every item adds up: price is loan and deposit, total is all payments, cost is total less loan; its link says so', () => {
   let items = 0;
-  fc.assert(
-    fc.property(anyRequest, (request) => {
-      for (const item of priceQuote(request).fitted) {
-        items += 1;
-        expect(item.loanPence + item.depositPence).toBe(item.purchasePricePence);
-        expect(item.purchasePricePence).toBe(request.loanPence + request.depositPence);
-        const earlier = item.monthlyRepaymentPence * (item.product.numberOfRepayments - 1);
-        expect(earlier + item.finalRepaymentPence).toBe(item.totalPayablePence);
-        expect(item.totalPayablePence - item.loanPence).toBe(item.costOfCreditPence);
-        const { loanPence, depositPence, product } = item;
-        const named = { creditProduct: product.creditProduct, merchantReference: 'Order 7' };
-        const link = { quoteId: request.quoteId, loanPence, depositPence, ...named };
-        expect(readFinanceLink(item.financeUrl)).toEqual(link);
-      }
-    }),
-    RUNS,
-  );
-  expect(items).toBeGreaterThan(RUNS.numRuns);
+  forAll(RUNS, anyRequest, (request) => {
+    for (const item of priceQuote(request).fitted) {
+      items += 1;
+      expect(item.loanPence + item.depositPence).toBe(item.purchasePricePence);
+      expect(item.purchasePricePence).toBe(request.loanPence + request.depositPence);
+      const earlier = item.monthlyRepaymentPence * (item.product.numberOfRepayments - 1);
+      expect(earlier + item.finalRepaymentPence).toBe(item.totalPayablePence);
+      expect(item.totalPayablePence - item.loanPence).toBe(item.costOfCreditPence);
+      const { loanPence, depositPence, product } = item;
+      const named = { creditProduct: product.creditProduct, merchantReference: 'Order 7' };
+      const link = { quoteId: request.quoteId, loanPence, depositPence, ...named };
+      expect(readFinanceLink(item.financeUrl)).toEqual(link);
+    }
+  });
+  expect(items).toBeGreaterThan(RUNS);
 });
 
 it('no deposit is below its rules, above its maximum or below what was asked, and no loan outside its range', () => {
-  fc.assert(
-    fc.property(anyRequest, (request) => {
-      const { merchant, loanPence, depositPence } = request;
-      const price = loanPence + depositPence;
-      const wide = minimumDeposit(price, merchantDepositRule(merchant, merchant.products));
-      const quote = priceQuote(request);
-      for (const item of quote.fitted) {
-        const own = minimumDeposit(price, item.product.depositMin);
-        expect(item.depositPence).toBe(Math.max(depositPence, wide, own));
-        expect(item.depositPence).toBeLessThanOrEqual(maximumDeposit(price, item.product.depositMax));
-        expect(item.loanPence).toBeGreaterThanOrEqual(item.product.minLoanPence);
-        expect(item.loanPence).toBeLessThanOrEqual(item.product.maxLoanPence);
-      }
-      const adjusted = quote.depositAdjustment;
-      expect(adjusted !== null).toBe(depositPence < wide);
-      if (adjusted !== null) expect(adjusted.correctedDepositPence).toBe(wide);
-    }),
-    RUNS,
-  );
+  forAll(RUNS, anyRequest, (request) => {
+    const { merchant, loanPence, depositPence } = request;
+    const price = loanPence + depositPence;
+    const wide = minimumDeposit(price, merchantDepositRule(merchant, merchant.products));
+    const quote = priceQuote(request);
+    for (const item of quote.fitted) {
+      const own = minimumDeposit(price, item.product.depositMin);
+      expect(item.depositPence).toBe(Math.max(depositPence, wide, own));
+      expect(item.depositPence).toBeLessThanOrEqual(maximumDeposit(price, item.product.depositMax));
+      expect(item.loanPence).toBeGreaterThanOrEqual(item.product.minLoanPence);
+      expect(item.loanPence).toBeLessThanOrEqual(item.product.maxLoanPence);
+    }
+    const adjusted = quote.depositAdjustment;
+    expect(adjusted !== null).toBe(depositPence < wide);
+    if (adjusted !== null) expect(adjusted.correctedDepositPence).toBe(wide);
+  });
 });

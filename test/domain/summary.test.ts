@@ -12,7 +12,15 @@ import { visibleText } from '../support/visible-text';
 import { type Merchant, offeredProducts, type DepositRule, type Product } from '../../domain/product';
 import { formatPounds } from '../../domain/money';
 import { planRepayments } from '../../domain/repayment-plan';
-import { anyDepositMin, anyLoan, buildRequest, INTEREST_FREE, linkedAmounts, merchantOf } from './builders';
+import {
+  anyDepositMin,
+  anyLoan,
+  buildRequest,
+  forAll,
+  INTEREST_FREE,
+  linkedAmounts,
+  merchantOf,
+} from './builders';
 
 const LINK = 'https://shop.example/f?a=1&loan_amount=1200.00#"><script>';
 const HEADLINE = 'Spread the cost with finance. Learn more';
@@ -60,21 +68,18 @@ it('is one link, escaped, and the text within the limit', () => {
     fc.tuple(fc.integer({ min: 1, max: 50_000_000_000 }), fc.integer({ min: 0, max: 100_000 })),
     { minLength: 1, maxLength: 4 },
   );
-  fc.assert(
-    fc.property(offers, fc.webUrl({ withQueryParameters: true, withFragments: true }), (pairs, url) => {
-      const link = `${url}"'<>`;
-      const html = summaryHtml({
-        fcaAuthorised: true,
-        summaryStyle: 'offer',
-        offers: pairs.map(([pence, tenths]) => offer(pence, tenths * 10)),
-        link,
-      });
-      expect(Array.from(visibleText(html)).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
-      const href = html.match(/^[^<>]* <a href="([^"<>']*)">Learn more<\/a>$/)?.[1];
-      expect(visibleText(href ?? '')).toBe(link);
-    }),
-    { numRuns: 300 },
-  );
+  forAll(300, offers, fc.webUrl({ withQueryParameters: true, withFragments: true }), (pairs, url) => {
+    const link = `${url}"'<>`;
+    const html = summaryHtml({
+      fcaAuthorised: true,
+      summaryStyle: 'offer',
+      offers: pairs.map(([pence, tenths]) => offer(pence, tenths * 10)),
+      link,
+    });
+    expect(Array.from(visibleText(html)).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
+    const href = html.match(/^[^<>]* <a href="([^"<>']*)">Learn more<\/a>$/)?.[1];
+    expect(visibleText(href ?? '')).toBe(link);
+  });
 });
 
 /** Whether a product can be had at exactly these amounts, from its own terms alone. */
@@ -144,15 +149,11 @@ test('a price in the summary can be had at the amounts of its link, for any mix 
 
   const counts = { price: 0, headline: 0, nothing: 0 };
   let noneAtLink = 0;
-  fc.assert(
-    fc.property(anyMerchant, anyLoan, fc.oneof(fc.constant(0), fc.nat(60)), (merchant, loan, share) => {
-      const deposit = Math.floor((loan * share) / 100);
-      const shown = checkSummary(merchant, loan, deposit);
-      counts[shown] += 1;
-      if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer')
-        noneAtLink += 1;
-    }),
-    { numRuns: 700 },
-  );
+  forAll(700, anyMerchant, anyLoan, fc.oneof(fc.constant(0), fc.nat(60)), (merchant, loan, share) => {
+    const deposit = Math.floor((loan * share) / 100);
+    const shown = checkSummary(merchant, loan, deposit);
+    counts[shown] += 1;
+    if (shown === 'headline' && merchant.fcaAuthorised && merchant.summaryStyle === 'offer') noneAtLink += 1;
+  });
   expect(Math.min(counts.price, counts.nothing, noneAtLink)).toBeGreaterThan(20);
 });

@@ -5,6 +5,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { generateKeyPair, type KeyPair } from '../../db/endpoints/key-pairs';
 import { judgePublicKeys } from '../support/webhook-receiver';
+import { forAll } from './builders';
 
 it.each([
   ['https://hooks.example.com', 'https://hooks.example.com/', 'hooks.example.com'],
@@ -78,39 +79,33 @@ test('a local name is allowed only when it is listed, and never as an address', 
 });
 
 test('every IPv4 address is refused in every spelling', () => {
-  fc.assert(
-    fc.property(fc.nat(0xffff_ffff), (address) => {
-      const bytes = [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff);
-      const spellings = [
-        bytes.join('.'),
-        String(address),
-        `0x${address.toString(16)}`,
-        `0${address.toString(8)}`,
-        bytes.map((byte) => `0x${byte.toString(16)}`).join('.'),
-        bytes.map((byte) => `0${byte.toString(8)}`).join('.'),
-        `${bytes[0]}.${address & 0xff_ffff}`,
-        `[::ffff:${bytes.join('.')}]`,
-      ];
-      for (const host of spellings) {
-        expect(checkWebhookUrl(`https://${host}/`)).toMatchObject({ ok: false, reason: 'ip_address' });
-      }
-    }),
-  );
+  forAll(100, fc.nat(0xffff_ffff), (address) => {
+    const bytes = [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff);
+    const spellings = [
+      bytes.join('.'),
+      String(address),
+      `0x${address.toString(16)}`,
+      `0${address.toString(8)}`,
+      bytes.map((byte) => `0x${byte.toString(16)}`).join('.'),
+      bytes.map((byte) => `0${byte.toString(8)}`).join('.'),
+      `${bytes[0]}.${address & 0xff_ffff}`,
+      `[::ffff:${bytes.join('.')}]`,
+    ];
+    for (const host of spellings) {
+      expect(checkWebhookUrl(`https://${host}/`)).toMatchObject({ ok: false, reason: 'ip_address' });
+    }
+  });
 });
 
 test('what is accepted is stable, https, and has nothing that the rules forbid', () => {
-  fc.assert(
-    fc.property(
-      fc.webUrl({ validSchemes: ['https'], withFragments: true, withQueryParameters: true }),
-      (text) => {
-        const checked = checkWebhookUrl(text);
-        if (!checked.ok) return;
-        const url = new URL(checked.url);
-        expect(url.protocol + url.username + url.password + url.search + url.hash + url.port).toBe('https:');
-        expect(checkWebhookUrl(checked.url)).toEqual(checked);
-      },
-    ),
-  );
+  const anyUrl = fc.webUrl({ validSchemes: ['https'], withFragments: true, withQueryParameters: true });
+  forAll(100, anyUrl, (text) => {
+    const checked = checkWebhookUrl(text);
+    if (!checked.ok) return;
+    const url = new URL(checked.url);
+    expect(url.protocol + url.username + url.password + url.search + url.hash + url.port).toBe('https:');
+    expect(checkWebhookUrl(checked.url)).toEqual(checked);
+  });
 });
 
 it('still accepts a name with an umlaut once the check is optimised', () => {
