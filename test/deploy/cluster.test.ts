@@ -21,30 +21,27 @@ beforeAll(async () => {
 });
 afterAll(() => removeDirectory(directory));
 
-test.each(['api.env', 'worker.env', 'migrate.env', 'ops.env'])(
-  '%s has settings that exist, with values that they accept',
-  (file) => {
-    const environment = Object.fromEntries(
-      Object.entries(readEnvironment(join(folder, file))).map(([name, value]) => [
-        name,
-        value
-          .replace('<WEBHOOK_KEYS>', `k1:${Buffer.alloc(32).toString('base64')}`)
-          .replace('<ADDRESS>', '10.0.0.11')
-          .replaceAll(/<[A-Z_]+>/g, 'secret')
-          .replace('/srv/quotes/etc/quotes/database-ca.pem', join(directory, 'ca.pem')),
-      ]),
-    );
-    expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
-    const { DATABASE_URL = '' } = readConfig(environment);
-    expect(readServers(DATABASE_URL)).toMatchObject({
-      leaderOnly: true,
-      servers: [
-        { host: '10.0.0.11', port: 5432 },
-        { host: '10.0.0.12', port: 5432 },
-      ],
-    });
-  },
-);
+test.each(['api.env', 'worker.env', 'migrate.env', 'ops.env'])('%s: its settings exist and fit', (file) => {
+  const environment = Object.fromEntries(
+    Object.entries(readEnvironment(join(folder, file))).map(([name, value]) => [
+      name,
+      value
+        .replace('<WEBHOOK_KEYS>', `k1:${Buffer.alloc(32).toString('base64')}`)
+        .replace('<ADDRESS>', '10.0.0.11')
+        .replaceAll(/<[A-Z_]+>/g, 'secret')
+        .replace('/srv/quotes/etc/quotes/database-ca.pem', join(directory, 'ca.pem')),
+    ]),
+  );
+  expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
+  const { DATABASE_URL = '' } = readConfig(environment);
+  expect(readServers(DATABASE_URL)).toMatchObject({
+    leaderOnly: true,
+    servers: [
+      { host: '10.0.0.11', port: 5432 },
+      { host: '10.0.0.12', port: 5432 },
+    ],
+  });
+});
 
 test('every unit has a user and a command, and is started again whenever it ends', () => {
   for (const name of ['etcd', 'patroni', 'redis', 'temporal', 'api', 'worker', 'proxy'] as const) {

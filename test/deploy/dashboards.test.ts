@@ -13,9 +13,7 @@ interface Panel {
   readonly description?: string;
   readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
   readonly fieldConfig?: {
-    readonly defaults: {
-      readonly thresholds?: { readonly steps: readonly { readonly value: number | null }[] };
-    };
+    readonly defaults: { readonly thresholds?: { readonly steps: readonly { value: number | null }[] } };
   };
 }
 

@@ -42,32 +42,8 @@ const SETS = {
   },
 } as const;
 
-interface Pod {
-  readonly terminationGracePeriodSeconds: number;
-  readonly securityContext: object;
-  readonly containers: readonly {
-    readonly command: readonly string[];
-    readonly env?: readonly { readonly name: string; readonly value: string }[];
-    readonly resources: object;
-    readonly securityContext: object;
-    readonly readinessProbe?: object;
-  }[];
-}
-type Rules = readonly {
-  readonly ports?: readonly { readonly port: number }[];
-  readonly to?: readonly {
-    readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
-  }[];
-}[];
-interface Rendered {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: {
-    readonly template?: { readonly spec: Pod };
-    readonly ingress?: Rules | null;
-    readonly egress?: Rules;
-  };
-}
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of every kind
+type Rendered = any;
 
 let directory: string;
 let helm: string;
@@ -94,14 +70,14 @@ async function run(command: string, values: Readonly<Record<string, object>>): P
 }
 
 const rendered = async (values: Readonly<Record<string, object>>) =>
-  parseAllDocuments(await run('template quotes', values)).map((one) => one.toJSON() as Rendered);
+  parseAllDocuments(await run('template quotes', values)).map((one): Rendered => one.toJSON());
 
 const podsOf = (all: readonly Rendered[]) =>
   all.flatMap(({ metadata, spec }) =>
     spec.template === undefined ? [] : [{ name: metadata.name, pod: spec.template.spec }],
   );
 
-const kindsOf = (all: readonly Rendered[]) => [...new Set(all.map(({ kind }) => kind))].toSorted();
+const kindsOf = (all: readonly Rendered[]) => [...new Set(all.map(({ kind }): string => kind))].toSorted();
 
 const OURS = 'Deployment HorizontalPodAutoscaler Job NetworkPolicy PodDisruptionBudget Service'.split(' ');
 test.each([
@@ -109,45 +85,41 @@ test.each([
   ['a gateway, and Temporal Cloud', [...OURS, 'HTTPRoute']],
   ["Temporal's Worker Controller", [...OURS, 'WorkerDeployment']],
   ['settings, and networks of its own', OURS.filter((kind) => kind !== 'NetworkPolicy')],
-] as const)(
-  '%s: lint finds nothing, and pods are as guarded as in docker-compose.yml',
-  async (name, kinds) => {
-    expect(await run('lint --strict', SETS[name])).toContain('0 chart(s) failed');
-    const all = await rendered(SETS[name]);
-    expect(kindsOf(all)).toEqual(kinds.toSorted());
-    const pods = podsOf(all);
-    expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 3 : 4);
-    const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
-    for (const { name: of, pod } of pods) {
-      expect(pod).toMatchObject({
-        automountServiceAccountToken: false,
-        securityContext: { runAsNonRoot: true },
-      });
-      const [container] = pod.containers;
-      expect(container).toMatchObject({
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        },
-        resources: {
-          requests: expect.anything(),
-          limits: { cpu: expect.anything(), memory: expect.anything() },
-        },
-      });
-      expect(container?.env?.filter(({ name: setting }) => !known.has(setting)) ?? []).toEqual([]);
-      const component = of.replace('quotes-', '');
-      const service = composeServices()[{ api: 'api-1', worker: 'worker-1' }[component] ?? component];
-      expect(container?.command).toEqual(service?.command);
-      if (component !== 'api' && component !== 'worker') continue;
-      expect(container).toMatchObject({ readinessProbe: { httpGet: { path: '/ready', port: 8081 } } });
-      // Longer than compose gives it, which is longer than it needs.
-      expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
-        parseFloat(service?.stop_grace_period ?? ''),
-      );
-    }
-  },
-);
+] as const)('%s: lint finds nothing, and pods are guarded as in docker-compose.yml', async (name, kinds) => {
+  expect(await run('lint --strict', SETS[name])).toContain('0 chart(s) failed');
+  const all = await rendered(SETS[name]);
+  expect(kindsOf(all)).toEqual(kinds.toSorted());
+  const pods = podsOf(all);
+  expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 3 : 4);
+  const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
+  for (const { name: of, pod } of pods) {
+    const securityContext = { runAsNonRoot: true };
+    expect(pod).toMatchObject({ automountServiceAccountToken: false, securityContext });
+    const [container] = pod.containers;
+    expect(container).toMatchObject({
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
+      resources: {
+        requests: expect.anything(),
+        limits: { cpu: expect.anything(), memory: expect.anything() },
+      },
+    });
+    const settings: string[] = (container.env ?? []).map((one: { name: string }) => one.name);
+    expect(settings.filter((one) => !known.has(one))).toEqual([]);
+    const component: string = of.replace('quotes-', '');
+    const service = composeServices()[{ api: 'api-1', worker: 'worker-1' }[component] ?? component];
+    expect(container.command).toEqual(service?.command);
+    if (component !== 'api' && component !== 'worker') continue;
+    expect(container).toMatchObject({ readinessProbe: { httpGet: { path: '/ready', port: 8081 } } });
+    // Longer than compose gives it, which is longer than it needs.
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
+      parseFloat(service?.stop_grace_period ?? ''),
+    );
+  }
+});
 
 // No Go module has the definition of WorkerDeployment. Its fields were compared by hand with that of temporal-worker-controller of August 2026.
 test.each(
@@ -174,7 +146,7 @@ test.each(
 test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone outside, and nothing else reaches it', async () => {
   const all = await rendered(SETS['an ingress, and the Prometheus operator']);
   const policies = all.filter(({ kind }) => kind === 'NetworkPolicy');
-  const ports = (rules?: Rules | null) =>
+  const ports = (rules: readonly { ports?: readonly { port: number }[] }[] | null) =>
     (rules ?? []).flatMap((rule) => (rule.ports ?? []).map(({ port }) => port));
   const found = policies.map(({ metadata, spec: { ingress, egress } }) => [
     metadata.name,
@@ -193,7 +165,7 @@ test('of the addresses outside a worker reaches those that it takes for public, 
     ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'quotes-worker',
   );
   const outside = policies.flatMap(
-    ({ spec }) => spec.egress?.find(({ ports }) => ports?.[0]?.port === 1)?.to ?? [],
+    ({ spec }) => spec.egress.find(({ ports }: Rendered) => ports?.[0].port === 1).to,
   );
   const has = (cidr: string, address: string) => {
     const [network = '', bits] = cidr.split('/');
@@ -204,7 +176,7 @@ test('of the addresses outside a worker reaches those that it takes for public, 
   const reached = (address: string) =>
     outside.some(
       ({ ipBlock }) =>
-        has(ipBlock?.cidr ?? '', address) && !ipBlock?.except?.some((cidr) => has(cidr, address)),
+        has(ipBlock.cidr, address) && !ipBlock.except?.some((cidr: string) => has(cidr, address)),
     );
   const open = ['93.184.215.14', '2606:2800:21f:cb07::1', '2a00:1450:4009::1'];
   const closed4 = ['10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.31.0.1', '192.168.0.1'];

@@ -5,11 +5,8 @@ import { randomTaskQueue, type TestTemporal } from '../support/temporal';
 /** A sample's name with the names of its labels. */
 export type Served = ReadonlyMap<string, ReadonlySet<string>>;
 
-export interface MetricPages {
-  /** Both together. */
-  readonly served: Served;
-  readonly text: string;
-}
+/** What both processes serve together. */
+export type MetricPages = Awaited<ReturnType<typeof scrapeAfterTraffic>>;
 
 /**
  * What a real API process and a real worker process serve after some traffic: quotes, refusals, a delivery, failures, an endpoint that is
@@ -19,7 +16,7 @@ export async function scrapeAfterTraffic(
   temporal: TestTemporal,
   /** Watches both from before the traffic. @returns what is called after it, while they still run. */
   watch: (addresses: { readonly api: string; readonly worker: string }) => Promise<() => Promise<void>>,
-): Promise<MetricPages> {
+) {
   const scene = await openCrashScene({
     temporal,
     client: () => temporal.env.client,

@@ -23,15 +23,13 @@ test('keeps changes, newest first, and finds them by subject, actor and action',
   expect(await listChanges(database.db, { action: 'keys.create', limit: 10 })).toEqual([]);
 });
 
-test.each([`update change_log set actor = 'nobody'`, 'delete from change_log', 'truncate change_log'])(
-  'refuses: %s',
-  async (statement) => {
-    await expect(database.db.execute(sql.raw(statement))).rejects.toMatchObject({
-      cause: { message: 'change_log is append-only' },
-    });
-    expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toHaveLength(1);
-  },
-);
+const FORBIDDEN = [`update change_log set actor = 'nobody'`, 'delete from change_log', 'truncate change_log'];
+test.each(FORBIDDEN)('refuses: %s', async (statement) => {
+  await expect(database.db.execute(sql.raw(statement))).rejects.toMatchObject({
+    cause: { message: 'change_log is append-only' },
+  });
+  expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toHaveLength(1);
+});
 
 test('is undone with the change that it describes', async () => {
   const undo = database.db.transaction(async (tx) => {

@@ -47,6 +47,7 @@ const set = (state: 'active' | 'disabled') =>
     setEndpointState(tx, endpointId, state === 'active' ? { state } : { state, reason: 'operator' }),
   );
 const hold = (limit = 500) => holdQueued(database.db, queue, { limit });
+const holdAll = () => set('disabled').then(() => hold());
 const release = (limit = 500) => releaseHeld(database.db, queue, { limit });
 const store = (times = 1) =>
   storeMany(times, (nth) => storeStatus(database, { ...queue, applicationId: 'app_1', sequence: nth + 1 }));
@@ -106,8 +107,7 @@ describe('holding', () => {
   test('ends a workflow that is started all the same, and is not undone by it', async () => {
     const [notificationId = ''] = await store();
     const open = (generation: number) => openAttempt(database.db, { notificationId, generation });
-    await set('disabled');
-    await hold();
+    await holdAll();
     expect(await open(1)).toEqual({ kind: 'over', state: 'held', reason: 'endpoint_disabled' });
     await set('active');
     await release();
@@ -119,8 +119,7 @@ describe('holding', () => {
 describe('releasing', () => {
   test('goes batch by batch, in sequence, each under a new generation', async () => {
     const ids = await store(7);
-    await set('disabled');
-    await hold();
+    await holdAll();
     expect(await queuesToRelease(database.db)).toEqual([]);
     expect(await release()).toBe(0);
     await set('active');
@@ -135,8 +134,7 @@ describe('releasing', () => {
 
   test('by four keepers at once releases everything once', async () => {
     await store(60);
-    await set('disabled');
-    await hold();
+    await holdAll();
     await set('active');
     const keep = async () => {
       let total = 0;
@@ -150,14 +148,15 @@ describe('releasing', () => {
 
   test('comes before or after whoever disables or replaces the endpoint, and stops there', async () => {
     await store(20);
-    await set('disabled');
-    await hold();
+    await holdAll();
     await set('active');
     const other = await database.sql.reserve();
     await other`begin`;
     await other`update webhook_endpoints set state = 'disabled' where endpoint_id = ${endpointId}`;
     const waiting = release(10);
-    await waitsForLock();
+    const locked = () => database.sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    while ((await locked()).length === 0);
     await other`commit`;
     other.release();
     expect(await waiting).toBe(0);
@@ -179,14 +178,6 @@ describe('releasing', () => {
     expect(await release()).toBe(1);
     expect(await rows()).toMatchObject([{ state: 'queued', generation: 2 }]);
   });
-
-  async function waitsForLock(): Promise<void> {
-    for (;;) {
-      const found = await database.sql`
-        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-      if (found.length > 0) return;
-    }
-  }
 });
 
 describe('expiring', () => {
@@ -196,8 +187,7 @@ describe('expiring', () => {
   test('comes after 30 days without an endpoint, counts as failed once, and tells operators', async () => {
     await day(0);
     const [first, , third] = await store(3);
-    await set('disabled');
-    await hold();
+    await holdAll();
     await day(29.99);
     expect(await expireHeld(database.db, { limit: 10 })).toEqual([]);
     await day(30);
@@ -222,8 +212,7 @@ describe('expiring', () => {
     await recordAttempt(database.db, await open(1), { outcome: FAILED, address: null }, exhausted);
     // Sent again by hand, and held on the way.
     await putInState(database, notificationId, 'queued', { generation: 2 });
-    await set('disabled');
-    await hold();
+    await holdAll();
     await day(31);
     await expireHeld(database.db, { limit: 10 });
     expect(await counts()).toMatchObject([{ delivered: 0, failed: 1 }]);
@@ -238,8 +227,7 @@ describe('expiring', () => {
   test('is warned of seven days before, once a day, by one of many keepers', async () => {
     await day(0);
     await store(4);
-    await set('disabled');
-    await hold();
+    await holdAll();
     await day(22.9);
     expect(await warnOfExpiry(database.db)).toEqual([]);
     await day(23);

@@ -138,25 +138,21 @@ describe('among 60,000 in four months', () => {
   const isScan = (one: Plan) =>
     /^(notifications|deliveries)/.test(one['Relation Name'] ?? '') && !one['Index Name']?.endsWith('pkey');
 
+  const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
   /** How a page is read, as the API's pool plans it. */
   async function planOf(wanted: PageWanted) {
     const { text, parameters } = pageQuery(wanted);
-    const [row] = await database.sql.begin(async (tx): Promise<{ 'QUERY PLAN': { Plan: Plan }[] }[]> => {
+    const [row] = await database.sql.begin(async (tx) => {
       for (const [name, value] of Object.entries(BY_INDEX)) await tx.unsafe(`set local ${name} = ${value}`);
       await tx.unsafe(`prepare page as ${text}`);
       const values = [...parameters, wanted.limit + 1].map((value) => `'${String(value)}'`).join(', ');
-      const rows = await tx.unsafe(`explain (analyze, format json) execute page (${values})`);
+      const explain = `explain (analyze, format json) execute page (${values})`;
+      const rows = await tx.unsafe<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(explain);
       await tx.unsafe('deallocate page');
-      return [...rows] as unknown as { 'QUERY PLAN': { Plan: Plan }[] }[];
+      return [...rows];
     });
-    const nodes: Plan[] = [];
-    const walk = (plan: Plan) => {
-      nodes.push(plan);
-      plan.Plans?.forEach(walk);
-    };
-    const [{ Plan: top } = { Plan: null }] = row?.['QUERY PLAN'] ?? [];
-    expect(top).not.toBeNull();
-    if (top !== null) walk(top);
+    const nodes = nodesOf(row!['QUERY PLAN'][0].Plan);
     const scans = nodes.filter(isScan);
     const used = scans.filter((one) => one['Actual Loops'] > 0);
     const read = used.reduce(

@@ -53,32 +53,29 @@ test('only the environment that was named is paused', async () => {
 test.each([
   ['a first attempt that was claimed before', 0],
   ['a retry', 1],
-] as const)(
-  '%s is not made, and spends nothing; after the pause it continues at its step',
-  async (_, failed) => {
-    const { notificationId } = await store();
-    await claim();
-    if (failed === 1) await attempt(database, notificationId, FAILED, 1);
-    await pause();
-    const old = { notificationId, generation: 1 };
-    expect(await openAttempt(database.db, old)).toEqual({ kind: 'paused' });
-    expect(await rowOf(notificationId)).toEqual({
-      state: 'queued',
-      generation: 2,
-      attempts: failed,
-      step: failed,
-      taken_at: null,
-      planned: failed > 0,
-    });
-    // The worker died before Temporal had the answer, and the activity is repeated.
-    expect(await openAttempt(database.db, old)).toEqual({ kind: 'superseded' });
-    expect(await claimedIds()).toEqual([]);
-    await resume();
-    expect(await claimedIds()).toEqual([notificationId]);
-    const opened = await openAttempt(database.db, { notificationId, generation: 2 }, { told: failed === 0 });
-    expect(opened).toMatchObject(failed === 0 ? { kind: 'open', step: 0 } : { step: 1 });
-  },
-);
+] as const)('%s is not made and spends nothing; later it continues at its step', async (_, failed) => {
+  const { notificationId } = await store();
+  await claim();
+  if (failed === 1) await attempt(database, notificationId, FAILED, 1);
+  await pause();
+  const old = { notificationId, generation: 1 };
+  expect(await openAttempt(database.db, old)).toEqual({ kind: 'paused' });
+  expect(await rowOf(notificationId)).toEqual({
+    state: 'queued',
+    generation: 2,
+    attempts: failed,
+    step: failed,
+    taken_at: null,
+    planned: failed > 0,
+  });
+  // The worker died before Temporal had the answer, and the activity is repeated.
+  expect(await openAttempt(database.db, old)).toEqual({ kind: 'superseded' });
+  expect(await claimedIds()).toEqual([]);
+  await resume();
+  expect(await claimedIds()).toEqual([notificationId]);
+  const opened = await openAttempt(database.db, { notificationId, generation: 2 }, { told: failed === 0 });
+  expect(opened).toMatchObject(failed === 0 ? { kind: 'open', step: 0 } : { step: 1 });
+});
 
 test('an attempt that was sent before the pause is recorded, whatever was answered', async () => {
   const [delivered, failed] = [await store(), await store()];

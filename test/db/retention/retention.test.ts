@@ -189,26 +189,23 @@ test('a month in use is left for later after half a second, and nobody waits beh
   expect(await step('quotes')).toMatchObject({ removed: 1, busy: [] });
 });
 
-test.each([-1, 0, 30])(
-  '%d days are refused, and if they stood there: nothing younger than 31 days goes',
-  async (days) => {
-    const { sql, db } = database;
-    const forged = { ...DAYS, quotes: days };
-    await expect(keepRetentionDays(db, { days: forged, shorten: true })).rejects.toMatchObject({
-      cause: { constraint_name: 'retention_days_least' },
-    });
-    await sql`alter table retention_days drop constraint retention_days_least`;
-    await sql`update retention_days set days = ${days}`;
-    const month = monthOf(RECENT);
-    await makePastMonth(database, month);
-    await storeOldNotification(database, RECENT);
-    const { attempts: kind } = MONTHLY_KINDS;
-    expect(await deleteBatch(db, kind, `delivery_attempts_${month}`, 100)).toEqual({ ids: 0, rows: 0 });
-    expect(await clearPayloads(db, { limit: 100, cursor: '' })).toMatchObject({ cleared: 0 });
-    expect(await begunMonths(db, kind)).toEqual([]);
-    expect(await log()).toEqual([]);
-  },
-);
+test.each([-1, 0, 30])('%d days are refused, and nothing younger than 31 days would go', async (days) => {
+  const { sql, db } = database;
+  const forged = { ...DAYS, quotes: days };
+  await expect(keepRetentionDays(db, { days: forged, shorten: true })).rejects.toMatchObject({
+    cause: { constraint_name: 'retention_days_least' },
+  });
+  await sql`alter table retention_days drop constraint retention_days_least`;
+  await sql`update retention_days set days = ${days}`;
+  const month = monthOf(RECENT);
+  await makePastMonth(database, month);
+  await storeOldNotification(database, RECENT);
+  const { attempts: kind } = MONTHLY_KINDS;
+  expect(await deleteBatch(db, kind, `delivery_attempts_${month}`, 100)).toEqual({ ids: 0, rows: 0 });
+  expect(await clearPayloads(db, { limit: 100, cursor: '' })).toMatchObject({ cleared: 0 });
+  expect(await begunMonths(db, kind)).toEqual([]);
+  expect(await log()).toEqual([]);
+});
 
 test('days are raised by any migration, and lowered only where it is said so, each with its line in the change log', async () => {
   const { db } = database;

@@ -5,12 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
 import type { Sql } from '../../../../db/postgres/driver/client';
 import { serverSocket } from '../../../../db/postgres/driver/server-socket';
-import {
-  createTestDatabase,
-  openDatabaseAt,
-  type TestDatabase,
-  useDatabase,
-} from '../../../support/database';
+import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
 import { startTcpProxy } from '../../../support/tcp-proxy';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
@@ -50,54 +45,48 @@ const openTransactions = async () => [
   ...(await other`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`),
 ];
 
-test.each(['commit', 'rollback'])(
-  'a transaction that was lost does not %s the next one of its connection',
-  async (ending) => {
-    const sql = connect(1);
-    let open: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => (open = resolve));
-    const lost = sql.begin(async (tx) => {
-      const [row] = await tx`select pg_backend_pid() as pid`;
-      await other`select pg_terminate_backend(${row?.['pid'] as number}, 10000)`;
-      await gate;
-      if (ending === 'rollback') throw new Error('the first one fails');
-    });
-    await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
-    // The last words of the connection that was lost.
-    await sql`select 1`.catch(() => undefined);
-    const next = sql.begin(async (tx) => {
-      await tx`insert into written values ('next')`;
-      open();
-      await sleep(200);
-      if (ending === 'commit') throw new Error('the next one fails');
-      await tx`insert into written values ('next')`;
-    });
-    const outcome = await next.then(() => 'committed', String);
-    expect(outcome).toBe(ending === 'commit' ? 'Error: the next one fails' : 'committed');
-    expect(await other`select by from written`).toHaveLength(ending === 'commit' ? 0 : 2);
-  },
-);
+test.each(['commit', 'rollback'])('a lost transaction does not %s the next one', async (ending) => {
+  const sql = connect(1);
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const lost = sql.begin(async (tx) => {
+    const [row] = await tx`select pg_backend_pid() as pid`;
+    await other`select pg_terminate_backend(${row?.['pid'] as number}, 10000)`;
+    await gate;
+    if (ending === 'rollback') throw new Error('the first one fails');
+  });
+  await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  // The last words of the connection that was lost.
+  await sql`select 1`.catch(() => undefined);
+  const next = sql.begin(async (tx) => {
+    await tx`insert into written values ('next')`;
+    open();
+    await sleep(200);
+    if (ending === 'commit') throw new Error('the next one fails');
+    await tx`insert into written values ('next')`;
+  });
+  const outcome = await next.then(() => 'committed', String);
+  expect(outcome).toBe(ending === 'commit' ? 'Error: the next one fails' : 'committed');
+  expect(await other`select by from written`).toHaveLength(ending === 'commit' ? 0 : 2);
+});
 
-test.each([1, 2])(
-  'a transaction that queues at the end of %s full pipelines has its connection',
-  async (size) => {
-    const sql = connect(size);
-    const busy = () => Array.from({ length: size }, () => sql.unsafe('select pg_sleep(0.3)').execute());
-    await Promise.all(busy());
-    const queued = busy();
-    await sleep(100);
-    // 100 to a connection: its bound, unless another is given (max_pipeline).
-    for (let at = 0; at < 99 * size; at += 1) queued.push(sql.unsafe('select 1').execute());
-    const committed = await sql.begin(async (tx) => {
-      await tx`insert into written values ('it')`;
-      return 'committed';
-    });
-    expect(committed).toBe('committed');
-    await Promise.all(queued);
-    expect(await openTransactions()).toEqual([]);
-    expect(await other`select by from written`).toHaveLength(1);
-  },
-);
+test.each([1, 2])('a transaction at the end of %s full pipelines has its connection', async (size) => {
+  const sql = connect(size);
+  const busy = () => Array.from({ length: size }, () => sql.unsafe('select pg_sleep(0.3)').execute());
+  await Promise.all(busy());
+  const queued = busy();
+  await sleep(100);
+  // 100 to a connection: its bound, unless another is given (max_pipeline).
+  for (let at = 0; at < 99 * size; at += 1) queued.push(sql.unsafe('select 1').execute());
+  const committed = await sql.begin(async (tx) => {
+    await tx`insert into written values ('it')`;
+    return 'committed';
+  });
+  expect(committed).toBe('committed');
+  await Promise.all(queued);
+  expect(await openTransactions()).toEqual([]);
+  expect(await other`select by from written`).toHaveLength(1);
+});
 
 async function pidOf(tx: Pick<Database['db'], 'execute'>): Promise<number> {
   const [row] = await tx.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -121,22 +110,19 @@ test('a connection that is lost between two statements rejects the transaction, 
   expect(await shared.db.transaction((tx) => tx.execute(sql`select 3 as three`))).toEqual([{ three: 3 }]);
 });
 
-test.each([false, true])(
-  'so does one that is lost during a statement (in a savepoint: %s)',
-  async (nested) => {
-    const lost = shared.db.transaction(async (tx) => {
-      const pid = await pidOf(tx);
-      setTimeout(() => void endSession(pid), 100);
-      const wait = sql`select pg_sleep(4)`;
-      await (nested ? tx.transaction((inner) => inner.execute(wait)) : tx.execute(wait));
-    });
-    await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
-    await sleep(50);
-    // postgres.js hands the last words of the old connection to the first statement of the next one.
-    await shared.sql`select 1`.catch((error: { code: string }) => expect(error.code).toBe('57P01'));
-    expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
-  },
-);
+test.each([false, true])('so does one that is lost in a statement (savepoint: %s)', async (nested) => {
+  const lost = shared.db.transaction(async (tx) => {
+    const pid = await pidOf(tx);
+    setTimeout(() => void endSession(pid), 100);
+    const wait = sql`select pg_sleep(4)`;
+    await (nested ? tx.transaction((inner) => inner.execute(wait)) : tx.execute(wait));
+  });
+  await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await sleep(50);
+  // postgres.js hands the last words of the old connection to the first statement of the next one.
+  await shared.sql`select 1`.catch((error: { code: string }) => expect(error.code).toBe('57P01'));
+  expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
+});
 
 test('so does one whose server falls silent, whatever it would do afterwards', async () => {
   const address = new URL(clone.url);
@@ -171,7 +157,10 @@ describe('a connection that closes', () => {
   const STATEMENT_TIMEOUT_MS = 100;
   /** After that a silent connection is closed: db/postgres/connect.ts. */
   const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
-  const database = useDatabase({ poolSize: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  let database: Database;
+  beforeAll(() => {
+    database = open(1, clone.url, STATEMENT_TIMEOUT_MS);
+  });
 
   test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
     await database.sql`select 1`;
@@ -186,7 +175,6 @@ describe('a connection that closes', () => {
   }, 15_000);
 
   test('statements made up to the moment a connection closes do not keep it from opening again', async () => {
-    const other = openDatabaseAt(database.url);
     const { sql } = database;
     const refused = new Set<string>();
     const refuse = (error: { code: string }) => void refused.add(error.code);
@@ -201,7 +189,7 @@ describe('a connection that closes', () => {
         setImmediate(statement);
       };
       statement();
-      await other.sql`select pg_terminate_backend(${row?.['pid'] as number}, 10000)`;
+      await other`select pg_terminate_backend(${row?.['pid'] as number}, 10000)`;
       await sleep(100);
       stop = true;
       await sql`select 1`.catch(refuse);
@@ -209,7 +197,6 @@ describe('a connection that closes', () => {
     expect(refused.size).toBeGreaterThan(0);
     // What is not repaired waits five seconds, and five again.
     expect(refused).not.toContain('CONNECT_TIMEOUT');
-    await other.close();
   }, 60_000);
 });
 
