@@ -44,7 +44,7 @@ needs('Redis')('with Redis', () => {
   afterAll(async () => {
     await two.close();
     await one.close();
-    await redis.stop();
+    await redis.close();
   });
 
   async function forget(): Promise<void> {
@@ -113,7 +113,7 @@ needs('Redis')('with Redis', () => {
   // The last one: Redis does not come back.
   test('Redis killed in mid-window: counted in memory, at most one more window, no 500', async () => {
     expect(await statuses(one, 100, one.keys.test)).toEqual({ ok: 100, refused: 0 });
-    await redis.kill();
+    await redis.close();
     const before = performance.now();
     expect(await one.quote()).toMatchObject({ status: 200, headers: { 'ratelimit-remaining': '99' } });
     expect(performance.now() - before).toBeLessThan(1_000);

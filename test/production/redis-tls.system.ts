@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await redis?.stop();
+  await redis?.close();
   await database?.close();
   await removeDirectory(directory);
 });

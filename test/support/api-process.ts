@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { freePort } from '../../dev/ports';
 import { until } from './delivery';
-import { startServiceProcess } from './project-process';
+import { serviceCommand, startWithFiles } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
 
@@ -12,8 +11,6 @@ export interface ApiProcessOptions {
   /** Of the owner; the process logs in as its role, unless its environment says otherwise. */
   readonly databaseUrl: string;
   readonly environment?: Record<string, string>;
-  /** Standard output goes into a pipe that nobody reads. */
-  readonly blockedOutput?: boolean;
   readonly args?: readonly string[];
 }
 
@@ -24,11 +21,10 @@ export async function startApiProcess(options: ApiProcessOptions) {
   const tls = await createTestTls();
   const port = await freePort();
   const internalPort = await freePort();
-  const api = await startServiceProcess({
+  const api = await startWithFiles({
     name: 'api-process',
-    args: ['bin/api.ts', ...(options.args ?? [])],
+    command: serviceCommand('bin/api.ts', ...(options.args ?? [])),
     files: { 'cert.pem': tls.cert, 'key.pem': tls.key },
-    blockedOutput: options.blockedOutput,
     environment: (file) => ({
       DATABASE_URL: asRole(options.databaseUrl, 'api'),
       API_PORT: String(port),
@@ -51,6 +47,6 @@ export async function startApiProcess(options: ApiProcessOptions) {
     throw new Error(`the API process did not start:\n${api.output()}`);
   }
   /** Its certificate and key, which it reads again at SIGHUP. */
-  const tlsFiles = { cert: join(api.directory, 'cert.pem'), key: join(api.directory, 'key.pem') };
+  const tlsFiles = { cert: api.file('cert.pem'), key: api.file('key.pem') };
   return { ...api, port, internalPort, ca: tls.ca, tlsFiles };
 }

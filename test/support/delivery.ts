@@ -66,11 +66,7 @@ export async function startTestWorker(options: TestWorkerOptions & { readonly se
     ),
     ...(send && { send }),
   });
-  const isReady = () =>
-    worker.checkReady().then(
-      () => true,
-      () => false,
-    );
+  const isReady = () => succeeds(worker.checkReady());
   return {
     worker,
     logs,
@@ -86,6 +82,13 @@ export async function startTestWorker(options: TestWorkerOptions & { readonly se
     },
   };
 }
+
+/** Whether it does not fail. */
+export const succeeds = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => true,
+    () => false,
+  );
 
 /** Waits until something holds. @throws with the last fault when it does not in time. */
 export async function until(

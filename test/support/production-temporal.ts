@@ -1,5 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +13,7 @@ import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import type { OwnTemporal } from './own-temporal';
 import { startOwnPostgres } from './postgres-server';
+import { startProgram } from './project-process';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
@@ -72,19 +72,8 @@ async function openProductionTemporal() {
     });
   }
   await setUp();
-  let child: ChildProcess | undefined;
-  let output = '';
-  const running = () => child !== undefined && child.exitCode === null && child.signalCode === null;
+  let program: ReturnType<typeof startProgram> | undefined;
   const client = (file: string) => join(certificates, 'client', file);
-  const end = async (signal: NodeJS.Signals) => {
-    if (!child) return null;
-    const ended = once(child, 'exit');
-    if (running()) {
-      child.kill(signal);
-      await ended;
-    }
-    return child.exitCode ?? child.signalCode;
-  };
   const address = `127.0.0.1:${portOf('7233')}`;
   const environment = {
     TEMPORAL_ADDRESS: address,
@@ -105,7 +94,7 @@ async function openProductionTemporal() {
     environment,
     start() {
       // The directory on the command line is how the watchdog finds it.
-      child = spawn(join(directory, 'temporal-server'), ['--root', directory, ...ARGUMENTS], {
+      program = startProgram([join(directory, 'temporal-server'), '--root', directory, ...ARGUMENTS], {
         cwd: directory,
         env: {
           PATH: process.env['PATH'],
@@ -114,20 +103,15 @@ async function openProductionTemporal() {
           TEMPORAL_DB_PASSWORD: PASSWORD,
           TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
         },
-        stdio: ['ignore', 'pipe', 'pipe'],
       });
-      for (const stream of [child.stdout, child.stderr])
-        stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
     },
     /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
-    ready: () => answers(environment, running, () => output),
-    /** Waits for the end. @param signal default SIGTERM. @returns exit code, or the signal that ended it. */
-    stop: (signal: NodeJS.Signals = 'SIGTERM') => end(signal),
-    output: () => output,
+    ready: () => answers(environment, program),
+    kill: async () => void (await program?.end('SIGKILL')),
     /** Deletes its databases, and sets up empty ones. Only while it does not run. */
     forget: setUp,
     async close() {
-      await end('SIGKILL');
+      await program?.end('SIGKILL');
       await store.close();
       dismissWatchdog();
       await removeDirectory(directory);
@@ -137,8 +121,7 @@ async function openProductionTemporal() {
 
 async function answers(
   environment: Readonly<Record<string, string>>,
-  running: () => boolean,
-  output: () => string,
+  program: ReturnType<typeof startProgram> | undefined,
 ): Promise<void> {
   const { connection: how } = temporalTarget(readConfig(environment));
   const deadline = performance.now() + READY_MS;
@@ -151,8 +134,8 @@ async function answers(
       );
       return;
     } catch (cause) {
-      if (performance.now() > deadline || !running())
-        throw new Error(`Temporal does not answer:\n${output().slice(-3_000)}`, { cause });
+      if (performance.now() > deadline || !program?.running())
+        throw new Error(`Temporal does not answer:\n${program?.output().slice(-3_000)}`, { cause });
       await sleep(100);
     } finally {
       await connection.close();
@@ -198,7 +181,7 @@ export async function killableProductionTemporal(): Promise<KillableTemporal> {
       await server.ready();
       await ensureNamespace(connection, { namespace, keepDays: 1 });
     },
-    kill: async () => void (await server.stop('SIGKILL')),
+    kill: server.kill,
     forget: server.forget,
     async close() {
       await connection.close();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,49 @@ import { emittedBy } from './emitted';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { startWatchdog } from './watchdog';
 
-/** A command of the project running as a process of its own, with what it prints. */
+/** A program that runs as a process of its own. @param options.heard is told what it prints, as it comes */
+export function startProgram(
+  [command, ...args]: readonly [string, ...string[]],
+  {
+    heard = () => undefined,
+    ...options
+  }: Pick<SpawnOptions, 'cwd' | 'env' | 'stdio'> & { readonly heard?: (text: string) => void },
+) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const written = { all: '', stdout: '' };
+  const hear = (chunk: Buffer) => {
+    written.all += chunk.toString();
+    heard(chunk.toString());
+  };
+  child.stdout?.on('data', (chunk: Buffer) => (written.stdout += chunk.toString())).on('data', hear);
+  child.stderr?.on('data', hear);
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? signal));
+    // There is no such program.
+    child.once('error', (error) => {
+      written.all += error.message;
+      resolve(null);
+    });
+  });
+  const running = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+  return {
+    child,
+    pid: child.pid ?? 0,
+    running,
+    /** All that it has printed. */
+    output: () => written.all,
+    stdout: () => written.stdout,
+    /** Exit code, or the signal that ended it. */
+    ended,
+    /** Sends a signal, unless it has ended. @returns `ended` */
+    end: (signal: NodeJS.Signals) => {
+      if (running()) child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** A command of the project. */
 export type ProjectProcess = ReturnType<typeof startNode>;
 
 export interface ProcessOptions {
@@ -18,95 +60,72 @@ export interface ProcessOptions {
 }
 
 /** Runs `node` with these arguments; of our own environment it gets PATH and where home and cache are. */
-export function startNode(args: readonly string[], options: ProcessOptions) {
+export function startNode(args: readonly string[], { cwd, environment, channel }: ProcessOptions) {
   const { PATH = '', HOME = '', XDG_CACHE_HOME = '' } = process.env;
-  const child = spawn(process.execPath, args, {
-    cwd: options.cwd,
-    env: { PATH, HOME, XDG_CACHE_HOME, ...options.environment },
-    stdio: ['ignore', 'pipe', 'pipe', ...(options.channel ? ['ipc' as const] : [])],
+  const program = startProgram([process.execPath, ...args], {
+    cwd,
+    env: { PATH, HOME, XDG_CACHE_HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', ...(channel ? ['ipc' as const] : [])],
   });
-  let all = '';
-  let stdout = '';
-  child.stdout?.on('data', (chunk: Buffer) => {
-    all += chunk.toString();
-    stdout += chunk.toString();
-  });
-  child.stderr?.on('data', (chunk: Buffer) => (all += chunk.toString()));
+  const { child, output, running } = program;
   // Not the event `close`, which never comes once we have closed the channel.
   const streams = [child.stdout, child.stderr].map((stream) => stream && once(stream, 'close'));
-  const ended = Promise.all([once(child, 'exit'), ...streams]).then(
-    ([[code, signal]]) => (code ?? signal) as number | NodeJS.Signals,
-  );
   return {
-    child,
-    pid: child.pid ?? 0,
-    output: () => all,
-    stdout: () => stdout,
-    ended,
+    ...program,
+    /** The same, once all that it printed is there. */
+    ended: Promise.all([program.ended, ...streams]).then(([code]) => code),
     /** @throws with all that was printed when it does not come in time or the process ends first. */
     waitFor: async (pattern: RegExp, timeoutMs = 20_000) => {
       const deadline = Date.now() + timeoutMs;
-      while (!pattern.test(all)) {
-        const over = child.exitCode !== null || child.signalCode !== null;
-        if (over || Date.now() > deadline)
-          throw new Error(`${pattern} was not printed (${over ? 'ended' : 'still running'}):\n${all}`);
+      while (!pattern.test(output())) {
+        if (!running() || Date.now() > deadline)
+          throw new Error(
+            `${pattern} was not printed (${running() ? 'still running' : 'ended'}):\n${output()}`,
+          );
         await sleep(20);
       }
     },
   };
 }
 
-interface ServiceProcessOptions {
+interface ProgramWithFiles {
   /** For what it emits, and its folder. */
   readonly name: string;
-  readonly args: readonly string[];
+  /** The folder has to be on it, which is how the watchdog finds the process. */
+  readonly command: (file: (name: string) => string) => readonly [string, ...string[]];
   /** What it reads, by the names of files in its folder. */
-  readonly files: Readonly<Record<string, string>>;
-  readonly environment: (file: (name: string) => string) => NodeJS.ProcessEnv;
-  /** Standard output goes into a pipe that nobody reads. */
-  readonly blockedOutput?: boolean | undefined;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly environment?: (file: (name: string) => string) => NodeJS.ProcessEnv;
 }
 
-/** A process of the service, which may be killed. */
-export async function startServiceProcess(options: ServiceProcessOptions) {
-  const { name, args, files } = options;
+/** A program with a folder of its own, which may be killed. */
+export async function startWithFiles({
+  name,
+  command,
+  files = {},
+  environment = () => ({}),
+}: ProgramWithFiles) {
   const directory = await temporaryDirectory(name);
   const dismissWatchdog = startWatchdog(directory);
   const file = (own: string) => join(directory, own);
   for (const [own, text] of Object.entries(files)) await writeFile(file(own), text, { mode: 0o600 });
-  // The directory on the command line is how the watchdog finds it.
-  const child = spawn(process.execPath, ['--import', 'tsx', ...args, `--files=${directory}`], {
+  const program = startProgram(command(file), {
     cwd: join(__dirname, '../..'),
-    env: { PATH: process.env['PATH'], ...options.environment(file) },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], ...environment(file) },
+    heard: emittedBy(name),
   });
-  const written: string[] = [];
-  const emit = emittedBy(name);
-  const hear = (chunk: Buffer) => {
-    written.push(chunk.toString());
-    emit(chunk.toString());
-  };
-  if (!options.blockedOutput) child.stdout.on('data', hear);
-  child.stderr.on('data', hear);
-  const ended = (once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>).then(
-    ([code, by]) => code ?? by,
-  );
-  const running = () => child.exitCode === null && child.signalCode === null;
-  const end = (signal: NodeJS.Signals) => {
-    if (running()) child.kill(signal);
-    return ended;
-  };
   return {
-    child,
-    directory,
-    running,
-    output: () => written.join(''),
-    ended,
-    end,
-    async close() {
-      await end('SIGKILL');
+    ...program,
+    file,
+    close: async () => {
+      await program.end('SIGKILL');
       dismissWatchdog();
       await removeDirectory(directory);
     },
   };
 }
+
+/** The command of a process of the service. */
+export const serviceCommand =
+  (...args: readonly string[]): ProgramWithFiles['command'] =>
+  (file) => [process.execPath, '--import', 'tsx', ...args, `--files=${file('.')}`];

@@ -1,4 +1,5 @@
 import { checkPorts, freeLowPorts, stackPorts } from '../../dev/ports';
+import { succeeds } from './delivery';
 
 /** Settings of an embedded stack that gets in nobody's way. */
 export async function stackEnvironment(dataDir: string): Promise<Record<string, string>> {
@@ -19,12 +20,6 @@ async function freeStackPort(): Promise<number> {
       host: '127.0.0.1',
       port: each,
     }));
-    if (
-      await checkPorts(wanted).then(
-        () => true,
-        () => false,
-      )
-    )
-      return port;
+    if (await succeeds(checkPorts(wanted))) return port;
   }
 }

@@ -2,7 +2,7 @@ import type { TestWorkerOptions } from './delivery';
 import { emittedBy } from './emitted';
 import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
-import { startServiceProcess } from './project-process';
+import { serviceCommand, startWithFiles } from './project-process';
 import { asRole } from './roles';
 import type { SharedBundle } from './temporal-run';
 
@@ -14,9 +14,9 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
   const { databaseUrl, temporal, taskQueue, receiver, keys } = options;
   const { codePath } = await demand<SharedBundle>('bundle');
   const port = await freePort();
-  const worker = await startServiceProcess({
+  const worker = await startWithFiles({
     name: 'worker-process',
-    args: ['test/support/worker-program.ts'],
+    command: serviceCommand('test/support/worker-program.ts'),
     files: { 'ca.pem': receiver.ca },
     environment: (file) => ({
       DATABASE_URL: asRole(databaseUrl, 'worker'),

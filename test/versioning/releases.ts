@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { temporalOrders } from '../../ops/temporal';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { openCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { succeeds, until } from '../support/delivery';
 import { storeTest } from '../support/notifications';
 import type { TestTemporal } from '../support/temporal';
 
@@ -38,15 +38,7 @@ export async function openReleases(temporal: TestTemporal) {
       }),
     // Its pollers may be a moment behind its readiness.
     setCurrent: (buildId: string) =>
-      until(
-        () =>
-          orders.setCurrent(buildId).then(
-            () => true,
-            () => false,
-          ),
-        `${buildId} is current`,
-        60_000,
-      ),
+      until(() => succeeds(orders.setCurrent(buildId)), `${buildId} is current`, 60_000),
     deployment: () => orders.describeDeployment(),
     /** What `ops deployments check` of a release with this code would find. */
     check: (codePath: string) => orders.replayRunning({ bundle: { codePath } }, 10),
