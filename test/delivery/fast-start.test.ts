@@ -22,13 +22,13 @@ beforeEach(() => service.receiver.behave(() => 200));
 /** A partner whose endpoint is known to answer fast. */
 async function fastPartner(): Promise<string> {
   const partnerId = await service.newPartner();
-  await warmUp({ database, client: temporal.env.client }, partnerId);
+  await warmUp({ database, client: temporal.client }, partnerId);
   return partnerId;
 }
 
 const store = async (partnerId: string) => (await storeTest(database, { partnerId })).notificationId;
 const handleOf = (notificationId: string) =>
-  temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
 const stateOf = async (notificationId: string) =>
   (await database.sql`select state from notifications_now where notification_id = ${notificationId}`)[0]?.[
     'state'

@@ -63,7 +63,7 @@ test('first attempts and retries wait, partners see pending and retrying, a test
   expect(answer).toMatchObject({ status: 202, body: { data: { status: 'queued', attempt: null } } });
   expect(performance.now() - begunMs).toBeLessThan(5_000);
   // Temporal's page says why the workflow ended.
-  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(retried.notificationId, 1));
+  const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(retried.notificationId, 1));
   expect(await handle.result()).toMatchObject({ status: 'paused' });
   expect(service.worker.logs.some((line) => line.includes('deliveries to this partner are paused'))).toBe(
     true,
@@ -79,7 +79,7 @@ test('first attempts and retries wait, partners see pending and retrying, a test
 /** What Temporal's page shows of a workflow beside its summary. */
 const detailsOf = async (notificationId: string, generation = 2) =>
   (
-    await temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, generation)).describe()
+    await temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, generation)).describe()
   ).staticDetails();
 
 test('after a hold, the page of the next workflow names it', async () => {

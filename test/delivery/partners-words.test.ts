@@ -92,7 +92,7 @@ const ended = (notificationId: string) =>
 
 /** Everything that Temporal keeps of this file's workflows, and tells of them. */
 async function told(): Promise<string> {
-  const { workflow } = temporal.env.client;
+  const { workflow } = temporal.client;
   const texts: string[] = [];
   for await (const { workflowId, runId } of workflow.list({ query: `TaskQueue = '${taskQueue}'` })) {
     const handle = workflow.getHandle(workflowId, runId);
@@ -142,13 +142,13 @@ test('nor is what a database says when it fails, with what it was given', async 
   await relent();
   await Promise.all(regular.map(ended));
 
-  await warmUp({ database, client: temporal.env.client }, partnerOf('delivered'));
+  await warmUp({ database, client: temporal.client }, partnerOf('delivered'));
   await refuse('insert');
   const fast = await send('delivered');
   await until(() => failures('sendAttempt').length > 2, 'failures of sends', 60_000);
   await relent();
   await ended(fast);
-  expect(await localActivitiesOf(temporal.env.client, fast)).toEqual(['sendAtOnce']);
+  expect(await localActivitiesOf(temporal.client, fast)).toEqual(['sendAtOnce']);
   expect(failures('sendAtOnce')).toHaveLength(1);
 
   const histories = await told();

@@ -23,7 +23,7 @@ afterAll(() =>
     .catch(() => undefined),
 );
 
-const schedule = () => temporal.env.client.schedule.getHandle(retentionScheduleId(taskQueue));
+const schedule = () => temporal.client.schedule.getHandle(retentionScheduleId(taskQueue));
 /** What it does and when; null while it is not there. */
 const described = async () => {
   const found = await schedule()
@@ -69,7 +69,7 @@ test('its workflow removes what is past its time, and tells by its result how mu
   const [run] = recentActions;
   if (run?.action.type !== 'startWorkflow') throw new Error('nothing was started');
   const { workflowId, firstExecutionRunId } = run.action.workflow;
-  const result = await temporal.env.client.workflow.getHandle(workflowId, firstExecutionRunId).result();
+  const result = await temporal.client.workflow.getHandle(workflowId, firstExecutionRunId).result();
   expect(result).toEqual({ payloads: 2, attempts: 1, notifications: 1, quotes: 1 });
   const left = await database.sql`select notification_id as id from notifications_now order by 1`;
   expect(left.map(({ id }) => id)).toContain(kept);
@@ -88,12 +88,12 @@ test('by hand it is started besides, once at a time, and goes by the days of the
     ).startRetention();
   await storeOldQuote(database, 900);
   await startRetention(address, taskQueue);
-  const run = temporal.env.client.workflow.getHandle(`${retentionScheduleId(taskQueue)}/by-hand`);
+  const run = temporal.client.workflow.getHandle(`${retentionScheduleId(taskQueue)}/by-hand`);
   expect(await run.result()).toMatchObject({ quotes: 1 });
   const idle = `${taskQueue}-idle`;
   await startRetention(address, idle);
   await expect(startRetention(address, idle)).rejects.toThrow('still under way');
-  await temporal.env.client.workflow
+  await temporal.client.workflow
     .getHandle(`${retentionScheduleId(idle)}/by-hand`)
     .terminate('nobody works on it');
   await expect(startRetention('127.0.0.1:1', taskQueue)).rejects.toThrow('Temporal cannot be reached');
@@ -143,7 +143,7 @@ const stock = async () => ({
   marks: await database.sql`select kind, done_up_to from retention_marks`,
 });
 const run = (...args: unknown[]) =>
-  temporal.env.client.workflow
+  temporal.client.workflow
     .execute('applyRetention', { taskQueue, workflowId: `forged/${randomTaskQueue()}`, args })
     .then(
       (result) => result as unknown,

@@ -91,7 +91,7 @@ test('a rogue worker reports a delivery: nothing changes, and the delivery is ma
     60_000,
   );
   expect(await outcomesOf(id)).toEqual(['failed', 'delivered']);
-  const { workflow } = temporal.env.client;
+  const { workflow } = temporal.client;
   const forged = await workflow.getHandle(deliveryWorkflowId(id, 1)).describe();
   expect(forged.status.name).toBe('FAILED');
 }, 180_000);
@@ -108,7 +108,7 @@ test('a rogue worker completes a workflow: nothing changes, and the delivery is 
 
   const { namespace } = temporal;
   const { workflowService } = temporal.env.connection;
-  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
   // Its next task comes to the common queue once our worker's own has not been polled for some seconds.
   await handle.signal('retryNow');
   for (;;) {

@@ -111,7 +111,7 @@ test('in an emergency the old secret and key sign nothing that begins after the 
   await traffic.during('after', 20);
   await traffic.stop();
   for (const { notificationId } of climbing)
-    await temporal.env.client.workflow
+    await temporal.client.workflow
       .getHandle(deliveryWorkflowId(notificationId, 1))
       .signal(DELIVERY_SIGNALS.retryNow);
   await until(tried(2), 'the next attempt of each', 30_000);

@@ -85,7 +85,7 @@ test('an application from its opening to its end: every event arrives in order, 
   );
   const [first] = await notificationsOf(id);
   const workflow = deliveryWorkflowId(first?.notification_id ?? '', 1);
-  const described = await temporal.env.client.workflow.getHandle(workflow).describe();
+  const described = await temporal.client.workflow.getHandle(workflow).describe();
   expect(described.typedSearchAttributes.get(defineSearchAttributeKey('ApplicationId', 'KEYWORD'))).toBe(id);
   const rows = await api.database.sql`
     select body from notifications_now where application_id = ${id} order by sequence`;

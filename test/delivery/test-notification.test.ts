@@ -20,7 +20,7 @@ beforeEach(() => {
 
 const send = (path = '/v1/notifications/test', options = {}) => api.call({ path, ...options });
 const historyOf = async (notificationId: string) => {
-  const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
   return { handle, described: await handle.describe() };
 };
 

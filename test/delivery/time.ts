@@ -100,7 +100,7 @@ export async function openStage(temporal: TestTemporal) {
     if (path === 'fast') {
       fastPath.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
     }
-    return temporal.env.client.workflow.start<typeof deliverNotification>('deliverNotification', {
+    return temporal.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, generation),
       taskQueue,
       args: [{ notificationId, generation, ladderMs, queue: QUEUE, fast: path !== 'regular' }],

@@ -19,7 +19,6 @@ export async function scrapeAfterTraffic(
 ) {
   const scene = await openCrashScene({
     temporal,
-    client: () => temporal.env.client,
     environment: { TEST_LADDER_SECONDS: '0,1' },
   });
   try {

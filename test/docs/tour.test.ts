@@ -44,7 +44,7 @@ let processes: readonly (readonly [ChildProcess, string])[];
 
 beforeAll(async () => {
   directory = await temporaryDirectory('tour');
-  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
+  scene = await openCrashScene({ temporal });
   const { database, partnerId } = scene;
   const probed = (file: string) => ({
     NODE_OPTIONS: `--require=${join(ROOT, 'test/support/tour-probe.cjs')}`,

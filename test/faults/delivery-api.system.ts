@@ -1,17 +1,10 @@
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-let scene: CrashScene;
-
-beforeAll(async () => {
-  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
-}, 300_000);
-afterAll(() => scene?.close());
-beforeEach(() => scene.reset());
-afterEach(() => scene.stopProcesses());
+const scene = useCrashScene(() => ({ temporal }));
 
 test('the API killed before the commit: nothing is stored and no place used; a retry makes one', async () => {
   const [victim, next] = await Promise.all([scene.api(), scene.api()]);

@@ -16,7 +16,7 @@ let worker: WorkerProcess;
 beforeAll(async () => {
   postgres = await startOwnPostgres();
   await migrateWithLogins(postgres.url);
-  scene = await openCrashScene({ databaseUrl: postgres.url, temporal, client: () => temporal.env.client });
+  scene = await openCrashScene({ databaseUrl: postgres.url, temporal });
   [api, worker] = await Promise.all([scene.api(), scene.worker()]);
   await worker.ready();
 }, 300_000);

@@ -1,4 +1,4 @@
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -10,22 +10,11 @@ import { opsJson } from '../ops/run';
 fileNeeds('Temporal');
 
 let temporal: OwnTemporal;
-let scene: CrashScene;
-
-beforeAll(async () => {
+const scene = useCrashScene(async () => {
   temporal = await ownTemporal();
-  scene = await openCrashScene({
-    temporal,
-    client: () => temporal.client,
-    environment: { RECONCILE_AFTER_MS: '1000' },
-  });
-}, 1_200_000);
-afterAll(async () => {
-  await scene?.close();
-  await temporal?.close();
+  return { temporal, environment: { RECONCILE_AFTER_MS: '1000' } };
 });
-beforeEach(() => scene.reset());
-afterEach(() => scene.stopProcesses());
+afterAll(() => temporal?.close());
 
 const attemptMade = () =>
   until(
@@ -98,23 +87,6 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
   expect(log[1]).toMatch(/^attempt 2 1\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
 }, 240_000);
 
-test.each(PATHS)(
-  'Temporal killed in mid-ladder: the ladder goes on from its file (%s)',
-  async (path) => {
-    await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' }, path);
-    scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-    await storeTest(scene.database, { partnerId: scene.partnerId });
-    await attemptMade();
-    await scene.expectPath(path);
-    await temporal.kill();
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await temporal.start();
-    await scene.expectDelivered(['failed', 'delivered']);
-    expect(scene.receiver.received).toHaveLength(2);
-  },
-  240_000,
-);
-
 test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there', async () => {
   const namespace = 'partner-finance';
   const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
@@ -144,9 +116,21 @@ test('a namespace that is missing: the worker says so, the API does not care, an
   await scene.expectInvariants({ kills: 0, client });
 }, 300_000);
 
-test.each(PATHS)(
-  'Temporal loses its store: what was under way is started anew, counted once (%s)',
-  async (path) => {
+describe.each(PATHS)('on the %s path', (path) => {
+  test('Temporal killed in mid-ladder: the ladder goes on from its file', async () => {
+    await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' }, path);
+    scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+    await storeTest(scene.database, { partnerId: scene.partnerId });
+    await attemptMade();
+    await scene.expectPath(path);
+    await temporal.kill();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await temporal.start();
+    await scene.expectDelivered(['failed', 'delivered']);
+    expect(scene.receiver.received).toHaveLength(2);
+  }, 240_000);
+
+  test('Temporal loses its store: what was under way is started anew, counted once', async () => {
     await scene.worker({ TEST_LADDER_SECONDS: '0,20' }, path);
     scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
     await storeTest(scene.database, { partnerId: scene.partnerId });
@@ -157,13 +141,9 @@ test.each(PATHS)(
     await temporal.start();
     await scene.expectDelivered(['failed', 'delivered'], { generation: 2 });
     expect(scene.receiver.received).toHaveLength(2);
-  },
-  240_000,
-);
+  }, 240_000);
 
-test.each(PATHS)(
-  'a workflow that an operator terminates ends its notification, and gives the place back (%s)',
-  async (path) => {
+  test('a workflow that an operator terminates ends its notification, and gives the place back', async () => {
     await scene.worker({ TEST_LADDER_SECONDS: '0,3600' }, path);
     scene.receiver.behave(() => 503);
     const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
@@ -176,9 +156,8 @@ test.each(PATHS)(
     ]);
     expect(await scene.counts()).toEqual([{ delivered: 0, failed: 1, reserved: 0 }]);
     await scene.expectInvariants({ kills: 0 });
-  },
-  180_000,
-);
+  }, 180_000);
+});
 
 test('a body of almost 20 KB is sent whole, and Temporal keeps none of it', async () => {
   const { notificationId, eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });

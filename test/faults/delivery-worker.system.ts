@@ -1,5 +1,5 @@
 import { deliveryWorkflowId } from '../../workflows/names';
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -7,32 +7,21 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-let scene: CrashScene;
 /** Stands before the receiver. */
 let door: TcpProxy;
-
-beforeAll(async () => {
-  scene = await openCrashScene({
-    temporal,
-    client: () => temporal.env.client,
-    receiverPort: async ({ port }) => {
-      door = await startTcpProxy({ port });
-      return door.port;
-    },
-  });
-}, 300_000);
-afterAll(async () => {
-  await scene?.close();
-  await door?.close();
-});
-beforeEach(() => scene.reset());
-afterEach(() => scene.stopProcesses());
+const scene = useCrashScene(() => ({
+  temporal,
+  receiverPort: async ({ port }) => {
+    door = await startTcpProxy({ port });
+    return door.port;
+  },
+}));
+afterAll(() => door?.close());
 
 const eventsSeen = () => scene.receiver.received.map(({ headers }) => headers['webhook-id']);
 
-test.each(PATHS)(
-  'killed before the send: the attempt is closed as unknown, the next one sends the event (%s)',
-  async (path) => {
+describe.each(PATHS)('on the %s path', (path) => {
+  test('killed before the send: the attempt is closed as unknown, the next one sends the event', async () => {
     const victim = await scene.worker({}, path);
     // A connection kept from before would be used as it is.
     door.cut();
@@ -49,13 +38,9 @@ test.each(PATHS)(
     await scene.expectDelivered(['unknown', 'delivered'], { kills: 1, path });
     expect(eventsSeen()).toEqual([eventId]);
     await next.end('SIGTERM');
-  },
-  180_000,
-);
+  }, 180_000);
 
-test.each(PATHS)(
-  'killed between the partner and the record: the same event again, counted once (%s)',
-  async (path) => {
+  test('killed between the partner and the record: the same event again, counted once', async () => {
     const victim = await scene.worker({}, path);
     scene.receiver.behave((nth) => (nth > 0 ? 200 : () => void victim.child.kill('SIGKILL')));
     const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
@@ -65,13 +50,9 @@ test.each(PATHS)(
     await scene.expectDelivered(['unknown', 'delivered'], { kills: 1, path });
     expect(eventsSeen()).toEqual([eventId, eventId]);
     await next.end('SIGTERM');
-  },
-  180_000,
-);
+  }, 180_000);
 
-test.each(PATHS)(
-  'killed between the count and word of it: what runs again changes nothing (%s)',
-  async (path) => {
+  test('killed between the count and word of it: what runs again changes nothing', async () => {
     const way = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
     const victim = await scene.worker({ TEMPORAL_ADDRESS: `127.0.0.1:${way.port}` }, path);
     let release = async () => {};
@@ -94,7 +75,7 @@ test.each(PATHS)(
     const [counted] = await scene.ended();
     await victim.end('SIGKILL');
     way.cut();
-    const handle = temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+    const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
     expect((await handle.describe()).status.name).toBe('RUNNING');
 
     await scene.worker();
@@ -109,6 +90,5 @@ test.each(PATHS)(
     expect(await scene.rows()).toEqual([counted]);
     expect(scene.receiver.received).toHaveLength(1);
     await way.close();
-  },
-  180_000,
-);
+  }, 180_000);
+});

@@ -1,6 +1,6 @@
 import { Client } from '@temporalio/client';
 import { createDeliveryStarter } from '../../worker/start-delivery';
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
@@ -8,15 +8,10 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
 const OTHERS = ['P100002', 'P100003', 'P100004'];
-let scene: CrashScene;
-
+const scene = useCrashScene(() => ({ temporal }));
 beforeAll(async () => {
-  scene = await openCrashScene({ temporal, client: () => temporal.env.client });
   for (const partnerId of OTHERS) await scene.addPartner(partnerId);
-}, 300_000);
-afterAll(() => scene?.close());
-beforeEach(() => scene.reset());
-afterEach(() => scene.stopProcesses());
+});
 
 const timesSeen = () => {
   const times = new Map<unknown, number>();
@@ -26,9 +21,8 @@ const timesSeen = () => {
 };
 const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attempts.join());
 
-test.each(PATHS)(
-  'all workers down for a while: nothing is lost, overdue waits end at once (%s)',
-  async (path) => {
+describe.each(PATHS)('on the %s path', (path) => {
+  test('all workers down for a while: nothing is lost, overdue waits end at once', async () => {
     const partners = [scene.partnerId, ...OTHERS];
     const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' }, path);
     scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
@@ -57,13 +51,9 @@ test.each(PATHS)(
     expect(await scene.counts()).toEqual(partners.map(() => ({ delivered: 16, failed: 0, reserved: 0 })));
     await scene.expectInvariants({ kills: 1 });
     await next.end('SIGTERM');
-  },
-  240_000,
-);
+  }, 240_000);
 
-test.each(PATHS)(
-  'SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice (%s)',
-  async (path) => {
+  test('SIGTERM during a delivery: it is finished, the process leaves with 0, and nothing is sent twice', async () => {
     const leaving = await scene.worker({}, path);
     let answer = () => {};
     scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
@@ -80,18 +70,14 @@ test.each(PATHS)(
     await scene.expectDelivered(['delivered'], { path });
     expect(scene.receiver.received).toHaveLength(1);
     await next.end('SIGTERM');
-  },
-  180_000,
-);
+  }, 180_000);
 
-test.each(PATHS)(
-  'two workers at once: each notification is started and sent once (%s)',
-  async (path) => {
+  test('two workers at once: each notification is started and sent once', async () => {
     const workers = [await scene.worker({}, path), await scene.worker({}, path)];
     await Promise.all(workers.map((worker) => worker.ready()));
     const stored: string[] = [];
     const fast = async () => {
-      const types = await Promise.all(stored.map((id) => localActivitiesOf(temporal.env.client, id)));
+      const types = await Promise.all(stored.map((id) => localActivitiesOf(temporal.client, id)));
       return types.some(({ length }) => length > 0);
     };
     // Which worker claims them depends on who comes first, and the second one may not know yet that the endpoint is fast.
@@ -106,9 +92,8 @@ test.each(PATHS)(
     expect(timesSeen()).toEqual(stored.map(() => 1));
     expect(path === 'regular' || (await fast())).toBe(true);
     await scene.expectInvariants({ kills: 0 });
-  },
-  180_000,
-);
+  }, 180_000);
+});
 
 test('the same start twice is one workflow, and no fault', async () => {
   const client = new Client({ connection: temporal.env.nativeConnection, namespace: temporal.namespace });

@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Agent, request } from 'undici';
 import { goodQuote, startTestApi, type TestApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { until } from '../support/delivery';
@@ -27,22 +26,12 @@ afterAll(async () => {
   await removeDirectory(directory);
 });
 
-async function quotes(target: ApiProcess, agent: Agent, options: { count: number; key: string | null }) {
+async function quotes(api: ApiProcess, count: number, key: string | null = admin.keys.test) {
   const answers: { status: number; id: string | undefined; tookMs: number }[] = [];
-  for (let calls = 0; calls < options.count; calls += 1) {
+  for (let calls = 0; calls < count; calls += 1) {
     const before = performance.now();
-    const answer = await request(`https://127.0.0.1:${target.port}/v1/finance-quote`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: {
-        'content-type': 'application/json',
-        ...(options.key !== null && { authorization: `Bearer ${options.key}` }),
-      },
-      body: JSON.stringify(goodQuote),
-    });
-    const body = (await answer.body.json()) as { data?: { service_quote_id: string } };
-    const tookMs = performance.now() - before;
-    answers.push({ status: answer.statusCode, id: body.data?.service_quote_id, tookMs });
+    const { status, body } = await api.call({ key, body: goodQuote });
+    answers.push({ status, id: body.data?.service_quote_id, tookMs: performance.now() - before });
   }
   return answers;
 }
@@ -52,10 +41,8 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
     databaseUrl: admin.databaseUrl,
     environment: { NODE_OPTIONS: `--require ${saboteur}` },
   });
-  const agent = new Agent({ connect: { ca: api.ca } });
-  const answered = await quotes(api, agent, { count: 5, key: admin.keys.test });
+  const answered = await quotes(api, 5);
   expect(await api.end('SIGUSR2')).toBe(1);
-  await agent.destroy();
   const fatal = api
     .output()
     .split('\n')
@@ -76,11 +63,10 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
 
 test('SIGTERM under load: what was accepted is answered, then it leaves with 0', async () => {
   const api = await startApiProcess({ databaseUrl: admin.databaseUrl });
-  const agent = new Agent({ connect: { ca: api.ca }, connections: 16 });
   const outcomes: (number | string)[] = [];
   const load = Array.from({ length: 16 }, async () => {
     while (outcomes.at(-1) !== 'ECONNREFUSED')
-      await quotes(api, agent, { count: 1, key: admin.keys.test }).then(
+      await quotes(api, 1).then(
         ([answer]) => outcomes.push(answer?.status ?? 'none'),
         (error: { code?: string }) => outcomes.push(String(error.code)),
       );
@@ -88,7 +74,6 @@ test('SIGTERM under load: what was accepted is answered, then it leaves with 0',
   await until(() => outcomes.length > 50, 'it is under load');
   expect(await api.end('SIGTERM')).toBe(0);
   await Promise.all(load);
-  await agent.destroy();
   await api.close();
   // What comes after the end is refused; nothing else fails.
   expect(new Set(outcomes)).toEqual(new Set([200, 'ECONNREFUSED']));
@@ -105,17 +90,13 @@ describe('a log that nobody reads', () => {
     });
     // Its pipe fills up.
     api.child.stdout?.pause();
-    const agent = new Agent({ connect: { ca: api.ca }, connections: 8 });
     // About 2 MiB of lines: more than the pipe and the backlog hold together.
-    const crowd = await Promise.all(
-      Array.from({ length: 8 }, () => quotes(api, agent, { count: 1_250, key: null })),
-    );
+    const crowd = await Promise.all(Array.from({ length: 8 }, () => quotes(api, 1_250, null)));
     expect(new Set(crowd.flat().map(({ status }) => status))).toEqual(new Set([401]));
-    const answers = await quotes(api, agent, { count: 50, key: admin.keys.test });
+    const answers = await quotes(api, 50);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(Math.max(...[...crowd.flat(), ...answers].map(({ tookMs }) => tookMs))).toBeLessThan(3_000);
     expect(api.child.stdout?.readableFlowing).toBe(false);
-    await agent.destroy();
     const before = performance.now();
     expect(await api.end(signal)).toBe(code);
     expect(performance.now() - before).toBeLessThan(10_000);

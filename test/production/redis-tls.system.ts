@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { Agent, request } from 'undici';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
 import { goodQuote } from '../support/api';
@@ -49,29 +48,17 @@ async function callsOf(environment: Record<string, string>, logged: RegExp = /li
     databaseUrl: database.url,
     environment: { RATE_LIMIT_PER_MINUTE: '1000', ...environment },
   });
-  const agent = new Agent({ connect: { ca: api.ca } });
+  const quote = async () => (await api.call({ key, body: goodQuote })).status;
   try {
-    await until(async () => (await quote(api, agent)) === 200, 'the key is known');
+    await until(async () => (await quote()) === 200, 'the key is known');
     const statuses: number[] = [];
-    for (let nth = 0; nth < 4; nth += 1) statuses.push(await quote(api, agent));
+    for (let nth = 0; nth < 4; nth += 1) statuses.push(await quote());
     // What it logs is written at its leisure.
     await until(() => logged.test(api.output()), `logs ${logged}`);
     return { statuses, fallbacks: await fallbacksOf(api), log: api.output() };
   } finally {
-    await agent.close();
     await api.close();
   }
-}
-
-async function quote(api: ApiProcess, agent: Agent): Promise<number> {
-  const answer = await request(`https://localhost:${api.port}/v1/finance-quote`, {
-    method: 'POST',
-    dispatcher: agent,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(goodQuote),
-  });
-  await answer.body.dump();
-  return answer.statusCode;
 }
 
 async function fallbacksOf(api: ApiProcess): Promise<number> {

@@ -65,8 +65,7 @@ beforeAll(async () => {
   const workflowExecutionRetentionPeriod = { seconds: Long.fromNumber(86_400) };
   await client.workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod });
   scene = await openCrashScene({
-    temporal: { address: keyed.address, namespace: NAMESPACE },
-    client: () => client,
+    temporal: { address: keyed.address, namespace: NAMESPACE, client },
   });
 }, 1_200_000);
 

@@ -1,5 +1,8 @@
+import { Agent } from 'undici';
 import { freePort } from '../../dev/ports';
+import { expectDocumented } from './contract';
 import { until } from './delivery';
+import { callOver, type CallOptions } from './http-call';
 import { serviceCommand, startWithFiles } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
@@ -48,5 +51,20 @@ export async function startApiProcess(options: ApiProcessOptions) {
   }
   /** Its certificate and key, which it reads again at SIGHUP. */
   const tlsFiles = { cert: api.file('cert.pem'), key: api.file('key.pem') };
-  return { ...api, port, internalPort, ca: tls.ca, tlsFiles };
+  const agent = new Agent({ connect: { ca: tls.ca, timeout: START_MS } });
+  const origin = `https://127.0.0.1:${port}`;
+  const where = { origin, path: '/v1/finance-quote', key: '', dispatcher: agent, check: expectDocumented };
+  return {
+    ...api,
+    port,
+    internalPort,
+    ca: tls.ca,
+    tlsFiles,
+    /** Makes a call, and holds its answer against the contract. */
+    call: (wanted: CallOptions) => callOver(where, wanted),
+    close: async () => {
+      await agent.destroy();
+      await api.close();
+    },
+  };
 }

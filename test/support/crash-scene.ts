@@ -1,8 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { Agent, request } from 'undici';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
-import { expectDocumented } from './contract';
 import { openDatabaseAt, openTestDatabase } from './database';
 import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
@@ -28,8 +26,7 @@ export type CrashScene = Awaited<ReturnType<typeof openCrashScene>>;
 export interface CrashSceneOptions {
   /** Without it the scene has a database of its own. */
   readonly databaseUrl?: string;
-  readonly temporal: { readonly address: string; readonly namespace: string };
-  readonly client: () => Client;
+  readonly temporal: { readonly address: string; readonly namespace: string; readonly client: Client };
   /** Way to the receiver, where that is not its own port. */
   readonly receiverPort?: (receiver: WebhookReceiver) => Promise<number>;
   readonly environment?: Readonly<Record<string, string>>;
@@ -51,7 +48,6 @@ export async function openCrashScene(options: CrashSceneOptions) {
   const secrets = new Map<string, string>();
   const apiKeys = new Map<string, string>();
   const processes: (ApiProcess | WorkerProcess)[] = [];
-  const agents: Agent[] = [];
 
   async function addPartner(id: string): Promise<void> {
     apiKeys.set(id, (await addTenant(database, id)).test);
@@ -68,20 +64,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
       from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
       group by n.notification_id, n.state, n.end_reason, n.generation order by 1`),
   ];
-  async function send(api: ApiProcess, path: string, body: string | null) {
-    const agent = new Agent({ connect: { ca: api.ca } });
-    agents.push(agent);
-    const answer = await request(`https://127.0.0.1:${api.port}${path}`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: {
-        authorization: `Bearer ${apiKeys.get(partnerId)}`,
-        ...(body !== null && { 'content-type': 'application/json' }),
-      },
-      body,
-    });
-    return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
-  }
+  const key = () => apiKeys.get(partnerId) ?? '';
   async function reset(): Promise<void> {
     await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
     receiver.received.length = 0;
@@ -104,7 +87,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   ];
   /** That the first attempts of all notifications began on this path. */
   async function expectPath(path: Path): Promise<void> {
-    const fast = async (id: string) => (await localActivitiesOf(options.client(), id))[0] === 'sendAtOnce';
+    const fast = async (id: string) => (await localActivitiesOf(temporal.client, id))[0] === 'sendAtOnce';
     for (const { id } of await rows()) {
       // The markers come with the end of the workflow task, which is after the record.
       if (path === 'fast') await until(() => fast(id), `${id} took the fast path`);
@@ -113,7 +96,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   }
   const invariants = ({
     kills,
-    client = options.client(),
+    client = temporal.client,
   }: {
     readonly kills: number;
     readonly client?: Client;
@@ -161,22 +144,19 @@ export async function openCrashScene(options: CrashSceneOptions) {
       processes.push(worker);
       if (path === 'fast') {
         await worker.ready();
-        for (const id of apiKeys.keys()) await warmUp({ database, client: options.client() }, id);
+        for (const id of apiKeys.keys()) await warmUp({ database, client: temporal.client }, id);
         await reset();
       }
       return worker;
     },
     expectPath,
     /** `POST /v1/notifications/test`, held against the contract; `reset` when no answer comes. */
-    async post(api: ApiProcess) {
-      const call = { method: 'POST', path: '/v1/notifications/test' } as const;
-      const answer = await send(api, call.path, null).catch(() => null);
-      if (answer === null) return 'reset' as const;
-      expectDocumented(call, answer);
-      return { status: answer.status, body: JSON.parse(answer.text) };
-    },
-    quote: async (api: ApiProcess) =>
-      (await send(api, '/v1/finance-quote', JSON.stringify(goodQuote))).status,
+    post: (api: ApiProcess) =>
+      api.call({ path: '/v1/notifications/test', key: key() }).catch((error: { code?: string }) => {
+        if (error.code === undefined) throw error;
+        return 'reset' as const;
+      }),
+    quote: async (api: ApiProcess) => (await api.call({ key: key(), body: goodQuote })).status,
     rows,
     ended,
     counts,
@@ -223,9 +203,18 @@ export async function openCrashScene(options: CrashSceneOptions) {
     reset,
     async close() {
       await Promise.all(processes.map((one) => one.close()));
-      await Promise.all(agents.map((agent) => agent.destroy()));
       await receiver.close();
       await database.close();
     },
   };
+}
+
+/** The scene of a file's tests. Each begins with an empty one, and its processes end with it. @param prepare what comes before it, with its options */
+export function useCrashScene(prepare: () => CrashSceneOptions | Promise<CrashSceneOptions>): CrashScene {
+  const scene = {} as CrashScene;
+  beforeAll(async () => void Object.assign(scene, await openCrashScene(await prepare())), 1_200_000);
+  afterAll(() => scene.close?.());
+  beforeEach(() => scene.reset());
+  afterEach(() => scene.stopProcesses());
+  return scene;
 }

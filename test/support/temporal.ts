@@ -16,8 +16,9 @@ export interface TestTemporal {
   /** Of the run's dev server, which all files share. With time skipping: of this file's own server. */
   readonly address: string;
   readonly namespace: string;
-  /** `client`, `connection`, `nativeConnection`; there from `beforeAll` on. */
+  /** `connection`, `nativeConnection`; there from `beforeAll` on, as is the client. */
   readonly env: TestWorkflowEnvironment;
+  readonly client: TestWorkflowEnvironment['client'];
 }
 
 /**
@@ -63,7 +64,8 @@ function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
     // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
     const env = await open();
-    Object.assign(temporal, { env, address: env.address, namespace: env.namespace ?? 'default' });
+    const { address, client, namespace = 'default' } = env;
+    Object.assign(temporal, { env, address, client, namespace });
   }, PATIENCE_MS);
   afterAll(() => temporal.env?.teardown());
   return temporal;

@@ -104,7 +104,7 @@ async function startFrom(build: string): Promise<WorkflowHandle> {
     environment: 'sandbox',
     applicationId: null,
   });
-  return temporal.env.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  return temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
 }
 
 /** By the server's clock, in milliseconds. */
@@ -119,7 +119,7 @@ async function firstTaskOf(handle: WorkflowHandle) {
   };
 }
 async function currentSince(): Promise<number> {
-  const { workerDeploymentInfo: info } = await temporal.env.client.workflowService.describeWorkerDeployment({
+  const { workerDeploymentInfo: info } = await temporal.client.workflowService.describeWorkerDeployment({
     namespace: temporal.namespace,
     deploymentName,
   });

@@ -14,10 +14,7 @@ export type Releases = Awaited<ReturnType<typeof openReleases>>;
 /** A partner, and worker processes of several releases in a deployment of their own. */
 export async function openReleases(temporal: TestTemporal) {
   const deploymentName = `rollout-${randomBytes(4).toString('hex')}`;
-  const scene = await openCrashScene({
-    temporal,
-    client: () => temporal.env.client,
-  });
+  const scene = await openCrashScene({ temporal });
   // How long the change is announced matters to eager starts only, which have a test of their own.
   const orders = temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
@@ -45,7 +42,7 @@ export async function openReleases(temporal: TestTemporal) {
     /** Stores a test. @returns its id and its workflow */
     notify: async () => {
       const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
-      return { id, handle: temporal.env.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };
+      return { id, handle: temporal.client.workflow.getHandle(deliveryWorkflowId(id, 1)) };
     },
     rowOf,
     attempts: async (id: string) => (await rowOf(id))?.attempts.length ?? 0,

@@ -61,7 +61,7 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
   expect(await rowOf(early.id)).toMatchObject({ attempts: [...(made ?? []), 'delivered'] });
   expect(await bad.end('SIGTERM')).toBe(0);
   // What began on the bad build begins anew: the same event once more, counted once.
-  await temporal.env.client.workflowService.resetWorkflowExecution({
+  await temporal.client.workflowService.resetWorkflowExecution({
     namespace: temporal.namespace,
     workflowExecution: { workflowId: late.handle.workflowId },
     workflowTaskFinishEventId: Long.fromNumber(FIRST_TASK_COMPLETED),
@@ -92,7 +92,7 @@ test('a worker without a new activity type: the activity fails and waits, the ro
     } as unknown as ReturnType<typeof createActivities>,
   );
   const { id, handle } = await notify();
-  await temporal.env.client.workflow.start('deliverNotification', {
+  await temporal.client.workflow.start('deliverNotification', {
     workflowId: handle.workflowId,
     taskQueue: scene.taskQueue,
     args: [{ notificationId: id, generation: 1, ladderMs: [0], queue: 'rollout', fast: false }],
