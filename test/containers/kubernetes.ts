@@ -211,9 +211,7 @@ async function watched(scene: Scene, work: () => Promise<void>) {
   const before = { quotes: answered.length, requests: outside.receiver.received.length };
   const lost = await underTraffic(scene, work);
   await reckon(scene);
-  const ids = outside.receiver.received
-    .slice(before.requests)
-    .map(({ headers }) => String(headers['webhook-id']));
+  const ids = outside.receiver.received.slice(before.requests).map(({ eventId }) => eventId);
   const twice = ids.filter((id, nth) => ids.indexOf(id) !== nth);
   return { quotes: answered.length - before.quotes, lost, events: new Set(ids).size, twice };
 }
@@ -247,7 +245,7 @@ export async function kubernetes(scene: Scene): Promise<void> {
   outside.answerAfter(SLOW_MS);
   const since = (ms: number) => {
     const recent = receiver.received.filter(({ atMs }) => atMs > performance.now() - ms);
-    return recent.map(({ headers }) => String(headers['webhook-id']));
+    return recent.map(({ eventId }) => eventId);
   };
   const mayRepeat = new Set<string>();
   const kills = await watched(scene, async () => {

@@ -141,7 +141,7 @@ export async function startOutside() {
       receiver.behave((_nth, one) => {
         try {
           verifySignatures(one, secret);
-          if (status === 200) arrived.add(String(one.headers['webhook-id']));
+          if (status === 200) arrived.add(one.eventId);
           return (response) => setTimeout(() => response.writeHead(status).end(), answerAfterMs);
         } catch {
           return 400;

@@ -7,7 +7,7 @@ import { freePort } from '../../dev/ports';
 import { statusBody, storeStatus } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
-import { localTargets, type Received } from '../support/webhook-receiver';
+import { localTargets } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
 const service = useWorkers(temporal);
@@ -21,10 +21,9 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await cancelBacklog();
-  service.receiver.behave(() => 200);
   await service.stop();
   await database.sql`truncate notifications, deliveries, delivery_attempts`;
-  service.receiver.received.length = 0;
+  service.receiver.reset();
 }, 60_000);
 
 /** What is left of a backlog is nobody's any more. A worker that is recording a batch of it may win: then once more. */
@@ -71,8 +70,7 @@ async function storeMany(partnerId: string, count: number): Promise<Set<string>>
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
-const eventOf = ({ headers }: Received) => String(headers['webhook-id']);
-const arrival = (eventId: string) => service.receiver.received.findIndex((one) => eventOf(one) === eventId);
+const arrivalOf = (id: string) => service.receiver.received.find(({ eventId }) => eventId === id);
 const countState = async (partnerId: string, state: string) => {
   const [row] = await database.sql<{ count: number }[]>`
     select count(*)::int from notifications_now where partner_id = ${partnerId} and state = ${state}`;
@@ -86,8 +84,8 @@ async function sendOthers(count: number): Promise<number[]> {
   for (let nth = 0; nth < count; nth += 1) {
     const { eventId } = await storeStatus(database, { partnerId });
     const storedMs = performance.now();
-    await until(() => arrival(eventId) >= 0, 'the delivery of another partner', 14_000);
-    took.push((service.receiver.received[arrival(eventId)]?.atMs ?? 0) - storedMs);
+    await until(() => arrivalOf(eventId) !== undefined, 'the delivery of another partner', 14_000);
+    took.push((arrivalOf(eventId)?.atMs ?? 0) - storedMs);
   }
   return took.toSorted((a, b) => a - b);
 }
@@ -114,8 +112,8 @@ test('workers that come back to a backlog send sixteen at a time to each endpoin
       full: false,
     })),
   );
-  service.receiver.behave((_nth, request) => (response) => {
-    const lane = lanes.find(({ events }) => events.has(eventOf(request)));
+  service.receiver.behave((_nth, { eventId }) => (response) => {
+    const lane = lanes.find(({ events }) => events.has(eventId));
     if (lane === undefined) throw new Error('nobody stored it');
     lane.open.push(response);
     lane.most = Math.max(lane.most, lane.open.length);

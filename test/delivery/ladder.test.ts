@@ -20,10 +20,7 @@ beforeAll(async () => {
   stage = await openStage(temporal);
 }, 300_000);
 afterAll(() => stage?.close());
-beforeEach(() => {
-  stage.receiver.received.length = 0;
-  stage.receiver.behave(() => 200);
-});
+beforeEach(() => stage.receiver.reset());
 
 const HOUR_MS = 3_600_000;
 const received = () => stage.receiver.received;

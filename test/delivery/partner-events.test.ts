@@ -16,8 +16,7 @@ beforeEach(async () => {
   await api.database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, recoveries`;
   await api.database.sql`update partners set recovery = 'enabled'`;
   endpoint = await register();
-  receiver.received.length = 0;
-  receiver.behave(() => 200);
+  receiver.reset();
 });
 
 const get = async (path: string) => {
@@ -59,8 +58,7 @@ test('what an outage has cost comes back in order, each once, and the recovery r
   receiver.behave(() => 500);
   const ids = await Promise.all([application('submitted', 'accepted'), application('submitted')]);
   await all('failed', 5);
-  receiver.behave(() => 200);
-  receiver.received.length = 0;
+  receiver.reset();
   expect((await recover({ dry_run: true })).body.data).toEqual({ matched: 5 });
   expect(receiver.received).toHaveLength(0);
 
@@ -98,8 +96,7 @@ describe('a recovery under way', () => {
     receiver.behave(() => 500);
     for (let at = 0; at < count; at += 1) await application();
     await all('failed', count);
-    receiver.behave(() => 200);
-    receiver.received.length = 0;
+    receiver.reset();
   }
   const statusOf = async (id: string) =>
     (await get(`/v1/notifications/recoveries/${id}`)) as {

@@ -14,8 +14,7 @@ beforeEach(async () => {
   await service.api.database
     .sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
   await service.register();
-  service.receiver.received.length = 0;
-  service.receiver.behave(() => 200);
+  service.receiver.reset();
 });
 
 const ops = (...args: string[]) => opsJson(service.api.databaseUrl, ...args);

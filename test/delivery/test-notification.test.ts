@@ -13,10 +13,7 @@ let secret: string;
 beforeAll(async () => {
   ({ secret } = await register());
 });
-beforeEach(() => {
-  receiver.received.length = 0;
-  receiver.behave(() => 200);
-});
+beforeEach(() => receiver.reset());
 
 const send = (path = '/v1/notifications/test', options = {}) => api.call({ path, ...options });
 const historyOf = async (notificationId: string) => {

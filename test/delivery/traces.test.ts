@@ -1,15 +1,17 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { useService } from '../support/service';
 import { startTestApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
-import { findLeaks } from '../support/emitted';
+import { emittedBy, findLeaks } from '../support/emitted';
 import { testTemporal } from '../support/temporal';
-import { startTraceCollector, type TraceCollector } from '../support/trace-collector';
 
 const temporal = testTemporal();
-let collector: TraceCollector;
+let collector: Awaited<ReturnType<typeof startTraceCollector>>;
 const { api, receiver, register, worker } = useService(temporal, async () => {
   collector = await startTraceCollector();
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
@@ -134,3 +136,70 @@ test('every line about an attempt names request, notification and workflow', () 
     expect(workflowId).toBe(`notification/${String(notificationId)}/${String(generation)}`);
   }
 });
+
+interface Attribute {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: readonly {
+      readonly spans: readonly {
+        readonly name: string;
+        readonly traceId: string;
+        readonly spanId: string;
+        readonly parentSpanId?: string;
+        readonly status?: { readonly code?: number };
+        readonly attributes: readonly Attribute[];
+        readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
+      }[];
+    }[];
+  }[];
+}
+
+/** An OpenTelemetry collector that takes OTLP over HTTP as JSON, and keeps it. */
+async function startTraceCollector() {
+  const spans: ReturnType<typeof read> = [];
+  const bodies: string[] = [];
+  const emit = emittedBy('traces');
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      bodies.push(body);
+      emit(`${body}\n`);
+      if (request.url === '/v1/traces') spans.push(...read(JSON.parse(body) as Export));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    bodies,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+const named = (attributes: readonly Attribute[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+function read({ resourceSpans }: Export) {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map(({ parentSpanId = '', status, attributes, links = [], ...span }) => ({
+        ...span,
+        service: String(named(resource.attributes)['service.name']),
+        parentSpanId,
+        /** 2: an error. */
+        status: status?.code ?? 0,
+        attributes: named(attributes),
+        links,
+      })),
+    ),
+  );
+}

@@ -76,7 +76,8 @@ function guideSample(): { received: Received; secret: string; publicKey: string 
   const headers = Object.fromEntries(head.split('\n').map((line) => line.split(': ')));
   const [secret = ''] = /whsec_[\w+/=]+/.exec(after) ?? [];
   const [publicKey = ''] = /whpk_[\w+/=]+/.exec(after) ?? [];
-  return { received: { headers, body, atMs: 0 }, secret, publicKey };
+  const received = { headers, eventId: String(headers['webhook-id']), body, atMs: 0 };
+  return { received, secret, publicKey };
 }
 
 test('the test event that the partner guide shows has the headers and the fields that arrive', () => {

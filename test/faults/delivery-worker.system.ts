@@ -18,7 +18,7 @@ const scene = useCrashScene(() => ({
 }));
 afterAll(() => door?.close());
 
-const eventsSeen = () => scene.receiver.received.map(({ headers }) => headers['webhook-id']);
+const eventsSeen = () => scene.receiver.received.map(({ eventId }) => eventId);
 
 describe.each(PATHS)('on the %s path', (path) => {
   test('killed before the send: the attempt is closed as unknown, the next one sends the event', async () => {

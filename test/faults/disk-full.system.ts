@@ -1,14 +1,20 @@
+import { execFile } from 'node:child_process';
+import { open, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { startTestApi, type TestApi } from '../support/api';
 import { fileNeeds } from '../support/needs';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
-import { provideSmallDisk, type SmallDisk } from '../support/small-disk';
 import { migrateWithLogins } from '../support/roles';
+import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+
+const run = promisify(execFile);
 
 // Root alone may mount a small file system.
 fileNeeds('namespaces');
 jest.setTimeout(90_000);
 
-let disk: SmallDisk;
+let disk: Awaited<ReturnType<typeof provideSmallDisk>>;
 let server: OwnPostgres;
 let api: TestApi;
 beforeAll(async () => {
@@ -56,3 +62,38 @@ test('a full disk: writes fail with 500, reads go on, and all is well once there
   expect(await startedAt()).toBe(started);
   expect((await sql`select 1 from quotes where quote_id = any(${stored})`).count).toBe(stored.length);
 });
+
+/** A file system of 200 MB that can really run out (ENOSPC). Root alone may mount it. */
+async function provideSmallDisk() {
+  const directory = await temporaryDirectory('small-disk');
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=755', 'tmpfs', directory]);
+  const filler = join(directory, 'filler');
+  return {
+    directory,
+    /** Leaves no room for another page of data. */
+    fill: async () => {
+      const file = await open(filler, 'w');
+      try {
+        // Whoever is starting there may give some back meanwhile.
+        for (let tries = 0; tries === 0 || (await statfs(directory)).bavail > 0; tries += 1) {
+          if (tries === 100) throw new Error(`${directory} does not stay full`);
+          for (const size of [1024 * 1024, 4_096]) {
+            const block = Buffer.alloc(size, 1);
+            while ((await file.write(block).catch(noSpace)) !== undefined);
+          }
+        }
+      } finally {
+        await file.close();
+      }
+    },
+    free: () => rm(filler, { force: true }),
+    close: async () => {
+      await run('umount', ['-l', directory]);
+      await removeDirectory(directory);
+    },
+  };
+}
+
+function noSpace(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOSPC') throw error;
+}

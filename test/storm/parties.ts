@@ -106,5 +106,5 @@ function faultOf(
       fault = (error as Error).message;
     }
   }
-  return `${String(received.headers['webhook-id'])}: ${fault}`;
+  return `${received.eventId}: ${fault}`;
 }

@@ -9,8 +9,7 @@ const PATIENCE_MS = 60_000;
 export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]): Finding {
   const firstAt = new Map<string, number>();
   const taken = new Map<string, number>();
-  for (const [nth, { headers, atMs }] of receiver.received.entries()) {
-    const eventId = String(headers['webhook-id']);
+  for (const [nth, { eventId, atMs }] of receiver.received.entries()) {
     if (!firstAt.has(eventId)) firstAt.set(eventId, atMs);
     if (answered[nth] === 200 && !taken.has(eventId)) taken.set(eventId, atMs);
   }
@@ -47,8 +46,8 @@ export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]
 export function signed({ receiver, signatureFaults }: StormSight, rows: readonly Row[]): Finding {
   const bodies = new Map(rows.map(({ eventId, body }) => [eventId, body]));
   const differing = receiver.received
-    .filter(({ headers, body }) => bodies.get(String(headers['webhook-id'])) !== body)
-    .map(({ headers }) => `other bytes for ${String(headers['webhook-id'])}`);
+    .filter(({ eventId, body }) => bodies.get(eventId) !== body)
+    .map(({ eventId }) => `other bytes for ${eventId}`);
   return {
     invariant: 'I5  every signature holds, the bytes are those stored',
     looked: receiver.received.length,
@@ -58,7 +57,7 @@ export function signed({ receiver, signatureFaults }: StormSight, rows: readonly
 }
 
 export function attempted({ receiver }: StormSight, rows: readonly Row[], { counts }: Kills): Finding {
-  const seen = arrivals(receiver.received.map(({ headers }) => String(headers['webhook-id'])));
+  const seen = arrivals(receiver.received.map(({ eventId }) => eventId));
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const astray = rows.filter(({ eventId, attempts, unknown, unanswered }) => {
     const arrived = seen.get(eventId) ?? 0;
@@ -88,9 +87,7 @@ const NOT_SENT = /^(dns|connect|tls) /;
 /** A partner that took an event may get it again, once for each attempt whose outcome we do not know or whose answer did not arrive. */
 export function repeated({ receiver, answered }: StormSight, rows: readonly Row[], kills: Kills): Finding {
   const taken = arrivals(
-    receiver.received.flatMap(({ headers }, nth) =>
-      answered[nth] === 200 ? [String(headers['webhook-id'])] : [],
-    ),
+    receiver.received.filter((_one, nth) => answered[nth] === 200).map(({ eventId }) => eventId),
   );
   const twice = rows.filter(({ eventId }) => (taken.get(eventId) ?? 0) > 1);
   const repeats = twice.reduce((sum, { eventId }) => sum + (taken.get(eventId) ?? 0) - 1, 0);

@@ -67,8 +67,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   const key = () => apiKeys.get(partnerId) ?? '';
   async function reset(): Promise<void> {
     await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
-    receiver.received.length = 0;
-    receiver.behave(() => 200);
+    receiver.reset();
   }
   const isOpen = ({ state }: NotificationRow) => state === 'queued' || state === 'started';
   /** Waits until every row has ended. @returns them */

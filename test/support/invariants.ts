@@ -86,7 +86,7 @@ function expectReceived(rows: readonly Row[], { receiver, secrets, kills }: Witn
   const byEvent = new Map(rows.map((row) => [row.eventId, row]));
   const seen = new Map<string, number>();
   for (const request of receiver.received) {
-    const eventId = String(request.headers['webhook-id']);
+    const { eventId } = request;
     const row = byEvent.get(eventId);
     if (row === undefined) throw new Error(`I5: ${eventId} was received, and nobody stored it`);
     verifySignatures(request, secrets.get(row.partnerId) ?? '');

@@ -1,47 +1,38 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Stands between a client and a server and misbehaves on request. Faults apply to open and to new connections. */
 export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
-const TICK_MS = 10;
-
 /** Forwards a free loopback port to `port`. */
 export async function startTcpProxy({ port }: { readonly port: number }) {
-  const faults = { delayMs: 0, frozen: false };
   const sockets = new Set<Socket>();
-  const pumps = new Set<() => void>();
+  let delayMs = 0;
+  let frozen: Promise<void> | undefined;
+  let thaw = () => {};
 
-  /** Copies one direction through a queue, so that every fault is a matter of when the queue is emptied. */
+  /** Copies one direction: every fault is a matter of when a piece is passed on. */
   const join = (from: Socket, to: Socket) => {
-    const queue: { data: Buffer; due: number }[] = [];
+    let passed = Promise.resolve();
     let ended = false;
-    let finished = false;
-    const pump = () => {
-      if (faults.frozen || finished) return;
-      for (let head = queue[0]; head && head.due <= Date.now(); head = queue[0]) {
-        queue.shift();
-        to.write(head.data);
-      }
-      if (queue.length > 0 || !ended) return;
-      finished = true;
-      to.end();
+    const pass = (out: () => void) => {
+      const before = passed;
+      const due = delayMs > 0 ? sleep(delayMs) : undefined;
+      passed = (async () => {
+        await before;
+        await due;
+        while (frozen) await frozen;
+        out();
+      })();
     };
-    pumps.add(pump);
-    const timer = setInterval(pump, TICK_MS);
-    from.on('data', (data) => {
-      queue.push({ data, due: Date.now() + faults.delayMs });
-      // With no fault set nothing waits for the tick.
-      if (faults.delayMs === 0) pump();
-    });
+    from.on('data', (data) => pass(() => to.write(data)));
     from.on('end', () => {
       ended = true;
-      pump();
+      pass(() => to.end());
     });
     from.on('close', () => {
-      clearInterval(timer);
-      pumps.delete(pump);
       sockets.delete(from);
-      // A reset travels on; an orderly end has gone through the queue.
+      // A reset travels on; an orderly end comes after what was sent before it.
       if (!ended) to.destroy();
     });
     from.on('error', () => to.resetAndDestroy());
@@ -64,12 +55,14 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
   return {
     port: (server.address() as AddressInfo).port,
     /** Holds every chunk back for so long, in both directions. 0: no delay. */
-    delay: (ms: number) => void (faults.delayMs = ms),
+    delay: (ms: number) => void (delayMs = ms),
     /** Passes nothing on and closes nothing; new connections are accepted and hang. */
-    freeze: () => void (faults.frozen = true),
+    freeze: () => {
+      frozen ??= new Promise((resolve) => (thaw = resolve));
+    },
     unfreeze: () => {
-      faults.frozen = false;
-      for (const pump of pumps) pump();
+      frozen = undefined;
+      thaw();
     },
     cut,
     close: async () => {

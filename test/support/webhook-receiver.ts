@@ -1,12 +1,15 @@
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
-import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { createTestTls } from './tls';
 
 export interface Received {
   readonly headers: IncomingMessage['headers'];
+  /** By its header `webhook-id`. */
+  readonly eventId: string;
   readonly body: string;
   readonly atMs: number;
 }
@@ -33,46 +36,35 @@ export async function startWebhookReceiver(
   behaviour: Behaviour = () => 200,
   at: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
 ) {
-  const day = 86_400_000;
-  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
-  const authority = await createAuthority('Receiver authority', validity);
   const names = [RECEIVER_NAME, `*.${RECEIVER_NAME}`].map((value) => ({ type: 'dns', value }) as const);
-  const tls = await issueCertificate(authority, names, validity);
+  const { ca, cert, key } = await createTestTls(names);
   const received: Received[] = [];
   let behave = behaviour;
-  const server = createServer({ cert: tls.cert, key: tls.key }, (request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const one = {
-        headers: request.headers,
-        body: Buffer.concat(chunks).toString('utf8'),
-        atMs: performance.now(),
-      };
-      const nth = received.push(one) - 1;
-      const what = behave(nth, one);
-      if (typeof what === 'function') return what(response);
-      const {
-        status,
-        headers,
-        body = '',
-      } = typeof what === 'number' ? { status: what, headers: undefined, body: undefined } : what;
-      response.writeHead(status, headers).end(body);
-    });
-  });
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+  const server = createServer({ cert, key }, (request, response) => {
+    const receive = (body: string) => {
+      const { headers } = request;
+      const one = { headers, eventId: String(headers['webhook-id']), body, atMs: performance.now() };
+      const what = behave(received.push(one) - 1, one);
+      if (typeof what === 'function') what(response);
+      else if (typeof what === 'number') response.writeHead(what).end();
+      else response.writeHead(what.status, what.headers).end(what.body);
+    };
+    // What breaks off has not been received.
+    void text(request).then(receive, () => undefined);
   });
   await new Promise<void>((resolve) => server.listen(at.port, at.host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://${RECEIVER_NAME}:${port}/webhooks`,
     port,
-    ca: authority.cert,
+    ca,
     received,
     behave: (next: Behaviour) => void (behave = next),
+    /** Forgets what it has received, and answers 200 from now on. */
+    reset: () => {
+      received.length = 0;
+      behave = () => 200;
+    },
     /** Settings that let a worker reach it. */
     environment: { ENVIRONMENT: 'development', WEBHOOK_LOCAL_TARGETS: localTargets(port) } as Record<
       string,
@@ -80,8 +72,8 @@ export async function startWebhookReceiver(
     >,
     close: () =>
       new Promise<void>((resolve) => {
-        for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
+        server.closeAllConnections();
       }),
   };
 }
