@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { RunningPostgres } from '../../dev/postgres';
 import type { DemoData } from '../../dev/stack';
 import { startHaProxy } from '../../test/support/haproxy';
-import { freePort } from '../../dev/ports';
 import { createTestTls } from '../../test/support/tls';
 import { loopP99Ms, quoteBody, startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';
@@ -44,10 +43,8 @@ export async function edgeParts(
   const healthUrls = [`http://127.0.0.1:${api.internalPort}/health`];
   let edge = { port: api.port, ca: api.ca ?? '' };
   if (way === 'proxy') {
-    const missing = { port: await freePort(), internalPort: await freePort() };
-    const proxy = await startHaProxy([api, missing]);
+    const proxy = await startHaProxy(api);
     bench.onEnd(() => proxy.close());
-    while (!(await proxy.up()).includes('api-1')) await pause(100);
     edge = { port: Number(new URL(proxy.url).port), ca: proxy.ca };
     healthUrls.push(proxy.healthUrl);
   }

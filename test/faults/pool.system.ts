@@ -1,9 +1,9 @@
 import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/store';
 import { startTestApi, type TestApi } from '../support/api';
 import { openDatabaseAt } from '../support/database';
+import { until } from '../support/delivery';
 import { addMerchant } from '../support/merchants';
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const TIMEOUT_MS = 4_000;
 
 jest.setTimeout(60_000);
@@ -24,12 +24,8 @@ async function sessions(application: string, state: string): Promise<number> {
   return rows.count;
 }
 
-/** Waits until there are so many of these sessions, for at most ten seconds. */
-async function until(count: number, application: string, state: string): Promise<void> {
-  for (let tries = 0; tries < 100 && (await sessions(application, state)) !== count; tries += 1)
-    await pause(100);
-  expect(await sessions(application, state)).toBe(count);
-}
+const sessionsAre = (count: number, application: string, state: string) =>
+  until(async () => (await sessions(application, state)) === count, `${count} sessions`, 10_000);
 
 test('pools that slow statements hold: 500 within the deadline, then on', async () => {
   const { sql } = api.database;
@@ -43,8 +39,8 @@ test('pools that slow statements hold: 500 within the deadline, then on', async 
     const inserts = Array.from({ length: 20 }, () => api.quote());
     // Merchants that are not in memory: two wait in Postgres, the others for a connection.
     const lookUps = Array.from({ length: 10 }, (_, at) => api.quote({ merchant_id: `M99999${at}` }));
-    await until(QUOTE_STATEMENTS_AT_A_TIME, 'pfqs api quotes', 'active');
-    await until(2, 'pfqs api', 'active');
+    await sessionsAre(QUOTE_STATEMENTS_AT_A_TIME, 'pfqs api quotes', 'active');
+    await sessionsAre(2, 'pfqs api', 'active');
     expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(503);
     return Promise.all([...inserts, ...lookUps]);
   });
@@ -56,8 +52,8 @@ test('pools that slow statements hold: 500 within the deadline, then on', async 
   }
 
   // The server ends the statements itself (statement_timeout): nothing sleeps on for a caller that has gone.
-  await until(0, 'pfqs api quotes', 'active');
-  await until(0, 'pfqs api', 'active');
+  await sessionsAre(0, 'pfqs api quotes', 'active');
+  await sessionsAre(0, 'pfqs api', 'active');
   await sql`drop trigger dawdle on quotes`;
   for (let calls = 0; calls < 10; calls += 1)
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
@@ -79,7 +75,7 @@ test('a transaction left idle is ended by the server, its locks with it, and not
     await new Promise(() => undefined);
   });
   const told = leak.catch(String);
-  await until(1, 'leak', 'idle in transaction');
+  await sessionsAre(1, 'leak', 'idle in transaction');
   const started = performance.now();
   await sql`update merchants set trading_name = 'Waited' where merchant_id = 'M100001'`;
   const waited = performance.now() - started;
@@ -87,7 +83,7 @@ test('a transaction left idle is ended by the server, its locks with it, and not
   expect(waited).toBeLessThan(14_000);
   // Whoever left it is told, which is a logged fault and a 500; and the server keeps count.
   expect(await told).toContain('CONNECTION_CLOSED');
-  for (let tries = 0; tries < 30 && (await fatal()) === before; tries += 1) await pause(100);
+  await until(async () => (await fatal()) > before, 'it is counted');
   expect(await fatal()).toBe(before + 1);
   // The pool replaces the connection.
   expect(await leaking.sql`select 1 as one`).toEqual([{ one: 1 }]);

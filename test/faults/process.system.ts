@@ -1,30 +1,14 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { goodQuote, useApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { until } from '../support/delivery';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 jest.setTimeout(60_000);
 
 /** Issues the keys and looks into the database. */
-let admin: TestApi;
-let directory: string;
+const admin = useApi();
 /** Loaded ahead of the API: on SIGUSR2 it makes a fault that nobody waits for. */
-let saboteur: string;
-beforeAll(async () => {
-  admin = await startTestApi();
-  directory = await temporaryDirectory('saboteur');
-  saboteur = join(directory, 'saboteur.cjs');
-  await writeFile(
-    saboteur,
-    `process.on('SIGUSR2', () => void Promise.reject(new Error('nobody waits for this')));`,
-  );
-});
-afterAll(async () => {
-  await admin.close();
-  await removeDirectory(directory);
-});
+const SABOTEUR = `process.on('SIGUSR2', () => void Promise.reject(new Error('nobody waits for this')));`;
+const SABOTAGED = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(SABOTEUR)}` };
 
 async function quotes(api: ApiProcess, count: number, key: string | null = admin.keys.test) {
   const answers: { status: number; id: string | undefined; tookMs: number }[] = [];
@@ -39,7 +23,7 @@ async function quotes(api: ApiProcess, count: number, key: string | null = admin
 test('a rejection that nobody handles: logged, and the process leaves with 1; rows stay', async () => {
   const api = await startApiProcess({
     databaseUrl: admin.databaseUrl,
-    environment: { NODE_OPTIONS: `--require ${saboteur}` },
+    environment: SABOTAGED,
   });
   const answered = await quotes(api, 5);
   expect(await api.end('SIGUSR2')).toBe(1);
@@ -52,7 +36,7 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
     {
       origin: 'unhandledRejection',
       msg: 'uncaught error',
-      err: { message: 'nobody waits for this', stack: expect.stringContaining('saboteur.cjs') },
+      err: { message: 'nobody waits for this', stack: expect.stringContaining('data:text/javascript') },
     },
   ]);
   const ids = answered.map(({ id }) => id ?? '');
@@ -86,7 +70,7 @@ describe('a log that nobody reads', () => {
   ])('stalls no request, and after %s the process leaves with %i', async (signal, code) => {
     const api = await startApiProcess({
       databaseUrl: admin.databaseUrl,
-      environment: { NODE_OPTIONS: `--require ${saboteur}` },
+      environment: SABOTAGED,
     });
     // Its pipe fills up.
     api.child.stdout?.pause();

@@ -2,7 +2,6 @@ import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
 import { newReference } from '../support/applications';
 import { startTestApi, type TestApi } from '../support/api';
-import { until } from '../support/delivery';
 import { startHaProxy, type HaProxy } from '../support/haproxy';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
@@ -19,12 +18,7 @@ const agents: Agent[] = [];
 beforeAll(async () => {
   api = await startTestApi({});
   lender = await internalClient(api);
-  const { port, internalPort } = api;
-  open = await startHaProxy([
-    { port, internalPort },
-    { port, internalPort },
-  ]);
-  await until(async () => (await open.up()).length === 2, 'the proxy sends to both', 30_000);
+  open = await startHaProxy(api, api);
 }, 120_000);
 
 afterAll(async () => {
@@ -86,12 +80,7 @@ describe('made-up service keys', () => {
       environment: { KEYLESS_CALLS_PER_MINUTE: String(LIMIT), TRUSTED_PROXIES: '127.0.0.1' },
     });
     known = await internalClient(limited);
-    const { port, internalPort } = limited;
-    proxy = await startHaProxy([
-      { port, internalPort },
-      { port, internalPort },
-    ]);
-    await until(async () => (await proxy.up()).length === 2, 'the proxy sends to both', 30_000);
+    proxy = await startHaProxy(limited, limited);
     agent = new Agent({ connect: { ca: proxy.ca }, connections: 40 });
   }, 120_000);
 

@@ -1,5 +1,5 @@
-import { freeLowPorts } from '../../dev/ports';
-import { succeeds, until } from './delivery';
+import { freeLowPorts, freePort } from '../../dev/ports';
+import { until } from './delivery';
 import { startWithFiles } from './project-process';
 import { createTestTls } from './tls';
 
@@ -12,9 +12,13 @@ export interface ProxiedApi {
 /** A real HAProxy with deploy/proxy/haproxy.cfg as it is; only addresses differ, which come from the environment. */
 export type HaProxy = Awaited<ReturnType<typeof startHaProxy>>;
 
-/** @throws when there is no `haproxy` (Debian package haproxy), or it does not start. */
-export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
+/**
+ * It sends to these once it is there. @param another default: one that does not answer
+ * @throws when there is no `haproxy` (Debian package haproxy), or it does not start.
+ */
+export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
   const tls = await createTestTls();
+  const apis = [api, another ?? { port: await freePort(), internalPort: await freePort() }];
   const [https = 0, http = 0, internal = 0, lenders = 0] = await freeLowPorts(4);
   const addresses = apis.flatMap(({ port, internalPort }, at) => [
     [`API_${at + 1}`, `127.0.0.1:${port}`],
@@ -35,10 +39,17 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
       ...Object.fromEntries(addresses),
     }),
   });
-  const metrics = async () => (await fetch(`http://127.0.0.1:${internal}/metrics`)).text();
-  const answers = () => succeeds(metrics());
-  await until(async () => !running() || answers(), 'HAProxy answers').catch(() => undefined);
-  if (!(await answers())) {
+  const serves = async () => {
+    const page = await fetch(`http://127.0.0.1:${internal}/metrics`).then(
+      (answer) => answer.text(),
+      () => '',
+    );
+    const up = (name: string) =>
+      page.includes(`\nhaproxy_server_status{proxy="api",server="${name}",state="UP"} 1\n`);
+    return up('api-1') && (another === undefined || up('api-2'));
+  };
+  await until(async () => !running() || serves(), 'HAProxy serves', 30_000).catch(() => undefined);
+  if (!(await serves())) {
     await close();
     throw new Error(`HAProxy (Debian package haproxy) did not start:\n${output()}`);
   }
@@ -50,13 +61,6 @@ export async function startHaProxy(apis: readonly [ProxiedApi, ProxiedApi]) {
     lendersUrl: `https://localhost:${lenders}`,
     healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
-    /** Which of api-1 and api-2 it sends requests to. */
-    async up() {
-      const lines = (await metrics()).split('\n');
-      return ['api-1', 'api-2'].filter((name) =>
-        lines.includes(`haproxy_server_status{proxy="api",server="${name}",state="UP"} 1`),
-      );
-    },
     output,
     close,
   };
