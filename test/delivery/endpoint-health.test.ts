@@ -1,7 +1,7 @@
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { useService } from '../support/service';
 import { until } from '../support/delivery';
-import { addEndpoint, storeStatus, storeTest } from '../support/notifications';
+import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { opsJson } from '../ops/run';
 import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
@@ -25,13 +25,8 @@ beforeEach(async () => {
 
 const store = (applicationId: string, sequence = 1) =>
   storeStatus(api.database, { partnerId: api.partnerId, applicationId, sequence });
-const rowOf = async (id: string) =>
-  (
-    await api.database.sql`
-      select state, generation, end_reason as reason, attempts from notifications_now where notification_id = ${id}`
-  )[0];
-const comesTo = (id: string, state: string) =>
-  until(async () => (await rowOf(id))?.['state'] === state, `${id} is ${state}`, 30_000);
+const rowOf = (id: string) => standingOf(api.database, id);
+const endsAs = (id: string, state: 'delivered' | 'failed' | 'held') => comesTo(api.database, id, state);
 const standing = async () =>
   (
     await api.database.sql`
@@ -48,8 +43,8 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   const climbing = await store('app_climbing');
   await until(() => receiver.received.length === 1, 'its first attempt');
   const gone = await store('app_gone');
-  await comesTo(gone.notificationId, 'failed');
-  expect(await rowOf(gone.notificationId)).toMatchObject({ reason: 'gone', attempts: 1 });
+  await endsAs(gone.notificationId, 'failed');
+  expect(await rowOf(gone.notificationId)).toMatchObject({ reason: 'gone', made: 1 });
   expect(await standing()).toEqual({ state: 'disabled', reason: 'gone' });
   // It is logged after it is stored.
   await until(() => warned('endpoint_disabled').length === 1, 'it is logged');
@@ -58,7 +53,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   for (let sequence = 1; sequence <= 5; sequence += 1) later.push(await store('app_later', sequence));
   const waiting = [climbing, ...later].map(({ notificationId }) => notificationId);
   for (const id of waiting) {
-    await comesTo(id, 'held');
+    await endsAs(id, 'held');
     expect(await rowOf(id)).toMatchObject({ reason: 'endpoint_gone' });
   }
   expect(await api.call({ path: '/v1/notifications/test' })).toMatchObject({
@@ -79,7 +74,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   receiver.behave(() => 200);
   await enable();
   expect(await worker.worker.registry.metrics()).not.toContain('pfqs_webhook_endpoint_given_up{');
-  for (const id of waiting) await comesTo(id, 'delivered');
+  for (const id of waiting) await endsAs(id, 'delivered');
   const released = receiver.received.slice(seen);
   for (const one of released) verifySignatures(one, endpoint.secret);
   const events = released.map(({ eventId }) => eventId);
@@ -99,13 +94,13 @@ test('an endpoint removed between two attempts: the notification is held, a test
   await until(() => receiver.received.length >= 2, 'the first attempts');
   await api.database.sql`
     update webhook_endpoints set state = 'removed' where endpoint_id = ${endpoint.endpointId}`;
-  await comesTo(status.notificationId, 'held');
-  await comesTo(probe.notificationId, 'failed');
+  await endsAs(status.notificationId, 'held');
+  await endsAs(probe.notificationId, 'failed');
   expect(await rowOf(probe.notificationId)).toMatchObject({ reason: 'webhook_not_registered' });
 
   receiver.reset();
   endpoint = await register();
-  await comesTo(status.notificationId, 'delivered');
+  await endsAs(status.notificationId, 'delivered');
   expect(receiver.received.map(({ eventId }) => eventId)).toEqual([status.eventId]);
   for (const one of receiver.received) verifySignatures(one, endpoint.secret);
   expect((await counts()).map(({ delivered, failed }) => [delivered, failed])).toEqual([
@@ -131,8 +126,8 @@ test('an endpoint that registration refuses, in a row written by hand, is never 
   const { partnerId } = api;
   const { endpointId } = await addEndpoint(api.database, { partnerId, url, keyRing: service.keys });
   const { notificationId } = await storeTest(api.database, { partnerId });
-  await comesTo(notificationId, 'failed');
-  expect(await rowOf(notificationId)).toMatchObject({ reason: 'exhausted', attempts: 3 });
+  await endsAs(notificationId, 'failed');
+  expect(await rowOf(notificationId)).toMatchObject({ reason: 'exhausted', made: 3 });
   const attempts = await api.database
     .sql`select failure, address, http_status as status from delivery_attempts`;
   expect(attempts).toEqual(attempts.map(() => ({ failure: 'blocked_address', address: null, status: null })));

@@ -2,7 +2,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { until, type TestWorker } from '../support/delivery';
 import { warmUp } from '../support/fast-path';
 import { localActivities } from '../support/histories';
-import { storeTest } from '../support/notifications';
+import { comesTo, storeTest } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 
@@ -29,13 +29,8 @@ async function fastPartner(): Promise<string> {
 const store = async (partnerId: string) => (await storeTest(database, { partnerId })).notificationId;
 const handleOf = (notificationId: string) =>
   temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
-const stateOf = async (notificationId: string) =>
-  (await database.sql`select state from notifications_now where notification_id = ${notificationId}`)[0]?.[
-    'state'
-  ];
-
 async function delivered(notificationId: string): Promise<string[]> {
-  await until(async () => (await stateOf(notificationId)) === 'delivered', 'the delivery');
+  await comesTo(database, notificationId, 'delivered');
   await handleOf(notificationId).result();
   return localActivities(handleOf(notificationId));
 }

@@ -1,4 +1,4 @@
-import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { addEndpoint, newKeyRingText, standingOf, storeTest } from '../support/notifications';
 import { createPartner } from '../../db/catalogue/partners';
 import {
   certificateFor,
@@ -79,16 +79,8 @@ afterAll(async () => {
 });
 
 const send = async (kind: Kind) => (await storeTest(database, { partnerId: partnerOf(kind) })).notificationId;
-const ended = (notificationId: string) =>
-  until(
-    async () => {
-      const [row] =
-        await database.sql`select state from notifications_now where notification_id = ${notificationId}`;
-      return ['delivered', 'failed'].includes(row?.['state'] as string);
-    },
-    'its end',
-    60_000,
-  );
+const ended = (id: string) =>
+  until(async () => /delivered|failed/.test((await standingOf(database, id)).state), 'its end', 60_000);
 
 /** Everything that Temporal keeps of this file's workflows, and tells of them. */
 async function told(): Promise<string> {

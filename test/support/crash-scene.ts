@@ -5,20 +5,11 @@ import { openDatabaseAt, openTestDatabase } from './database';
 import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import { expectInvariants } from './invariants';
-import { addEndpoint, newKeyRingText } from './notifications';
+import { addEndpoint, newKeyRingText, standings, type Standing } from './notifications';
 import { addPartner as addTenant } from './partner-events';
 import { randomTaskQueue } from './temporal';
 import { localTargets, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from './worker-process';
-
-interface NotificationRow {
-  readonly id: string;
-  readonly state: string;
-  readonly reason: string | null;
-  readonly generation: number;
-  /** What the attempts came to, or `under way`, by their numbers. */
-  readonly attempts: readonly string[];
-}
 
 /** A partner with an endpoint, on a given Postgres and Temporal; API and worker processes to kill. */
 export type CrashScene = Awaited<ReturnType<typeof openCrashScene>>;
@@ -56,20 +47,13 @@ export async function openCrashScene(options: CrashSceneOptions) {
   }
   await addPartner(partnerId);
 
-  const rows = async () => [
-    ...(await sql<NotificationRow[]>`
-      select n.notification_id as id, state, end_reason as reason, n.generation,
-        coalesce(array_agg(coalesce(outcome, 'under way') order by attempt_number)
-          filter (where attempt_number is not null), '{}') as attempts
-      from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
-      group by n.notification_id, n.state, n.end_reason, n.generation order by 1`),
-  ];
+  const rows = () => standings(database);
   const key = () => apiKeys.get(partnerId) ?? '';
   async function reset(): Promise<void> {
     await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
     receiver.reset();
   }
-  const isOpen = ({ state }: NotificationRow) => state === 'queued' || state === 'started';
+  const isOpen = ({ state }: Standing) => state === 'queued' || state === 'started';
   /** Waits until every row has ended. @returns them */
   async function ended(timeoutMs = 60_000) {
     await until(async () => !(await rows()).some(isOpen), 'the end of every notification', timeoutMs).catch(

@@ -1,9 +1,8 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { until } from './delivery';
 import { localActivities } from './histories';
-import { storeTest } from './notifications';
+import { comesTo, storeTest } from './notifications';
 import { storeRow } from './partner-events';
 
 /** How first attempts are made: on the queue of the sends, or within the workflow task. */
@@ -22,12 +21,7 @@ export async function warmUp(
   await rememberFastAttempts(database, partnerId);
   for (let tries = 0; tries < 20; tries += 1) {
     const { notificationId } = await storeTest(database, { partnerId });
-    const ended = async () =>
-      (
-        await database.sql`select 1 from notifications_now
-          where notification_id = ${notificationId} and state = 'delivered'`
-      ).length > 0;
-    await until(ended, 'a delivery to warm up with', 60_000);
+    await comesTo(database, notificationId, 'delivered');
     await client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).result();
     if ((await localActivitiesOf(client, notificationId)).length > 0) return;
   }

@@ -14,6 +14,7 @@ import { SOMETHING_IS_DUE, type NotificationRef } from '../../db/notifications/n
 import { registerEndpoint } from '../../db/endpoints/endpoints';
 import { creditApplications, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
+import { until } from './delivery';
 
 export function newKeyRingText(): string {
   return `test:${randomBytes(32).toString('base64')}`;
@@ -214,6 +215,47 @@ export async function putInState(
   };
   await sql`update deliveries set ${sql(set)} where notification_id = ${notificationId}`;
 }
+
+/** A notification as it stands. */
+export interface Standing {
+  readonly id: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly generation: number;
+  /** Attempts by its row, and their outcomes, or `under way`, by their numbers. */
+  readonly made: number;
+  readonly attempts: readonly string[];
+  /** Whether it was ever delivered, and whether it has a unit of the month's quota reserved. */
+  readonly delivered: boolean;
+  readonly reserved: boolean;
+}
+
+/** All that are stored, by their ids. */
+export async function standings({ sql }: Pick<Database, 'sql'>): Promise<Standing[]> {
+  return [
+    ...(await sql<Standing[]>`
+      select notification_id as id, state, end_reason as reason, generation, attempts as made,
+        delivered_at is not null as delivered, reserved_month is not null as reserved,
+        array(select coalesce(outcome, 'under way') from delivery_attempts a
+          where a.notification_id = n.notification_id order by attempt_number) as attempts
+      from notifications_now n order by 1`),
+  ];
+}
+
+/** @throws when there is no such notification. */
+export async function standingOf(database: Pick<Database, 'sql'>, notificationId: string): Promise<Standing> {
+  const found = (await standings(database)).find(({ id }) => id === notificationId);
+  if (found === undefined) throw new Error(`there is no ${notificationId}`);
+  return found;
+}
+
+/** Waits until it is in this state. */
+export const comesTo = (database: Pick<Database, 'sql'>, notificationId: string, state: NotificationState) =>
+  until(
+    async () => (await standingOf(database, notificationId)).state === state,
+    `${notificationId} is ${state}`,
+    60_000,
+  );
 
 /** Lets the database's clock run on from a moment. */
 export async function startServiceClock(database: Database, at: string): Promise<void> {
