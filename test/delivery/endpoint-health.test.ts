@@ -2,12 +2,10 @@ import { setEndpointState } from '../../db/endpoints/endpoints';
 import { useService } from '../support/service';
 import { until } from '../support/delivery';
 import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../support/notifications';
-import { testTemporal } from '../support/temporal';
 import { opsJson } from '../ops/run';
 import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 
-const temporal = testTemporal();
-const service = useService(temporal, {
+const service = useService({
   worker: {
     DELIVERY_LADDER_SECONDS: '0,1,1,1,1',
     TEST_LADDER_SECONDS: '0,2,2',

@@ -6,11 +6,9 @@ import { until } from '../support/delivery';
 import { freePort } from '../../dev/ports';
 import { statusBody, storeStatus } from '../support/notifications';
 import { useWorkers } from '../support/service';
-import { testTemporal } from '../support/temporal';
 import { localTargets } from '../support/webhook-receiver';
 
-const temporal = testTemporal();
-const service = useWorkers(temporal);
+const service = useWorkers();
 const { database, newPartner } = service;
 const SLOTS = 16;
 let closedPort: number;

@@ -3,11 +3,9 @@ import { switchPartner } from '../../db/catalogue/partners';
 import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { useService } from '../support/service';
-import { testTemporal } from '../support/temporal';
 
 /** What partners do for themselves, with a real worker, Temporal and endpoint. */
-const temporal = testTemporal();
-const { api, receiver, register } = useService(temporal, {
+const { api, receiver, register } = useService({
   worker: { DELIVERY_LADDER_SECONDS: '0,1', RECONCILE_AFTER_MS: '2000' },
 });
 let endpoint: { endpointId: string; secret: string };

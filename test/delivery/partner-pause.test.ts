@@ -7,9 +7,12 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { opsJson } from '../ops/run';
 
 const temporal = testTemporal();
-const service = useService(temporal, {
-  worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1,1,1', TEST_LADDER_SECONDS: '0,1,1' },
-});
+const service = useService(
+  {
+    worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1,1,1', TEST_LADDER_SECONDS: '0,1,1' },
+  },
+  temporal,
+);
 beforeEach(async () => {
   await service.api.database
     .sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;

@@ -11,7 +11,7 @@ import { judgePublicKeys, judgeSignatures, type Received } from '../support/webh
 
 /** Secrets and key pairs that change while deliveries run, and events that are passed on. */
 const temporal = testTemporal();
-const service = useService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,600,1' } });
+const service = useService({ worker: { DELIVERY_LADDER_SECONDS: '0,600,1' } }, temporal);
 const { api, receiver, register } = service;
 
 beforeEach(() => receiver.reset());

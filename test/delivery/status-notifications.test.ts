@@ -10,10 +10,13 @@ import { testTemporal } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const { api, receiver, register, worker } = useService(temporal, {
-  api: { LENDER_EVENT_WAIT_SECONDS: '2' },
-  worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1', RECONCILE_AFTER_MS: '500' },
-});
+const { api, receiver, register, worker } = useService(
+  {
+    api: { LENDER_EVENT_WAIT_SECONDS: '2' },
+    worker: { DELIVERY_LADDER_SECONDS: '0,1,1,1', RECONCILE_AFTER_MS: '500' },
+  },
+  temporal,
+);
 let lender: Record<'test' | 'live', InternalClient>;
 /** Whose key each application is under. */
 const clients = new Map<string, InternalClient>();

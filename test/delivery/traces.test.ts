@@ -8,11 +8,9 @@ import { until } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { emittedBy, findLeaks } from '../support/emitted';
-import { testTemporal } from '../support/temporal';
 
-const temporal = testTemporal();
 let collector: Awaited<ReturnType<typeof startTraceCollector>>;
-const { api, receiver, register, worker } = useService(temporal, async () => {
+const { api, receiver, register, worker } = useService(async () => {
   collector = await startTraceCollector();
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
   const ladders = { TEST_LADDER_SECONDS: '0,1', DELIVERY_LADDER_SECONDS: '0,1' };

@@ -2,7 +2,7 @@ import { adviceOn, databaseAdvice } from '../../dev/failure';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { readConfig } from '../../runtime/config/config';
 import { freePort } from '../../dev/ports';
-import { testServerUrl } from '../support/test-server';
+import { testServerUrl } from '../support/database';
 
 const caught = (task: () => unknown): Promise<unknown> =>
   Promise.resolve()

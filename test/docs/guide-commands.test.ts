@@ -6,7 +6,6 @@ import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { useService } from '../support/service';
-import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 /**
@@ -16,8 +15,7 @@ import { removeDirectory, temporaryDirectory } from '../support/temporary-direct
 fileNeeds('curl');
 
 const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
-const temporal = testTemporal();
-const service = useService(temporal, { worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
+const service = useService({ worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
 const { api } = service;
 let folder: string;
 /** What stands in the guide for what this service has. */

@@ -4,7 +4,6 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useService } from '../support/service';
 import { needs } from '../support/needs';
-import { testTemporal } from '../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
 import { rotateKeyPair, generateKeyPair } from '../../db/endpoints/key-pairs';
@@ -12,8 +11,7 @@ import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './veri
 
 // What the partner guide prints, run on what the real service sends: every language, every form of the signature.
 
-const temporal = testTemporal();
-const service = useService(temporal);
+const service = useService();
 let folder: string;
 /** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
 const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };

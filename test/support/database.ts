@@ -3,7 +3,15 @@ import postgres from 'postgres';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { expectExactlyOne } from './exactly-one';
-import { testServerUrl } from './test-server';
+
+/** The run's Postgres: its address is in the environment, as test files live in other processes. */
+export const SERVER_URL = 'PFQS_TEST_POSTGRES';
+
+export function testServerUrl(): string {
+  const url = process.env[SERVER_URL];
+  if (!url) throw new Error(`${SERVER_URL} is not set: this runs only under Jest (globalSetup).`);
+  return url;
+}
 
 export interface TestDatabase {
   readonly url: string;

@@ -9,7 +9,7 @@ import { rememberNeeds, reportMissing } from './needs';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
 import { migrateWithLogins } from './roles';
-import { rememberServer } from './test-server';
+import { SERVER_URL } from './database';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 import { createTestTls } from './tls';
 import { startWatchdog } from './watchdog';
@@ -68,7 +68,9 @@ export default async function globalSetup(): Promise<void> {
     await stop();
     throw error;
   });
-  rememberServer(server.url, end);
+  process.env[SERVER_URL] = server.url;
+  // Tear-down is in the same process, but not always of the same module registry.
+  Object.assign(globalThis, { pfqsEndOfRun: end });
 }
 
 async function createTemplate(url: string): Promise<void> {

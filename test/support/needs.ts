@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  appendFileSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 
 /**
@@ -139,14 +130,7 @@ function obtain(what: 'temporal' | 'time-skipping'): string | undefined {
 /** The file that the first of these names has on the PATH, by the order of the names; undefined when there is none. */
 export function onPath(...names: readonly string[]): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(runs);
-}
-
-function runs(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return names
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find((file) => existsSync(file));
 }

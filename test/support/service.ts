@@ -2,7 +2,7 @@ import { startTestApi, type TestApi } from './api';
 import { startTestWorker, type TestWorker } from './delivery';
 import { useDatabase } from './database';
 import { addEndpoint, newKeyRingText, newPartner } from './notifications';
-import { randomTaskQueue, type TestTemporal } from './temporal';
+import { randomTaskQueue, testTemporal, type TestTemporal } from './temporal';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 
 /** An API, a ready worker and a receiver that belong together; no endpoint is registered yet. */
@@ -50,8 +50,8 @@ export async function startTestService(temporal: TestTemporal, options: TestServ
 
 /** The same for the tests of a file: open from its first hook to its last. @param prepare what comes before it, with its options */
 export function useService(
-  temporal: TestTemporal,
   prepare: TestServiceOptions | (() => Promise<TestServiceOptions>) = {},
+  temporal = testTemporal(),
 ) {
   const service = { api: {} as TestApi, worker: {} as TestWorker, receiver: {} as WebhookReceiver };
   let started: TestService;
@@ -81,7 +81,7 @@ export function useService(
 }
 
 /** A database, a receiver and workers on one task queue, which belong to the tests of a file. None runs before `start`. */
-export function useWorkers(temporal: TestTemporal) {
+export function useWorkers(temporal = testTemporal()) {
   const keys = newKeyRingText();
   const taskQueue = randomTaskQueue();
   const workers: TestWorker[] = [];

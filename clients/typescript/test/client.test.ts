@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useService } from '../../../test/support/service';
-import { testTemporal } from '../../../test/support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
 import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
@@ -11,8 +10,7 @@ import { installPackage, runScript, typeCheck } from './built-package';
 
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
 
-const temporal = testTemporal();
-const service = useService(temporal);
+const service = useService();
 const { api, receiver, register } = service;
 let folder: string;
 let secret: string;

@@ -2,12 +2,11 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
-import { openDatabaseAt } from '../../support/database';
+import { openDatabaseAt, testServerUrl } from '../../support/database';
 import { addEndpoint } from '../../support/notifications';
 import { startTestService } from '../../support/service';
 import { testTemporal } from '../../support/temporal';
 import { removeDirectory, temporaryDirectory } from '../../support/temporary-directory';
-import { testServerUrl } from '../../support/test-server';
 
 const temporal = testTemporal();
 /** What an expanding migration may add, to every table at once. */

@@ -14,9 +14,8 @@ import {
   WITHHELD,
 } from '../../../db/postgres/roles';
 import { makePastMonth, monthOf, storeOldQuote } from '../../support/old-rows';
-import { openDatabaseAt } from '../../support/database';
+import { openDatabaseAt, testServerUrl } from '../../support/database';
 import { asRole } from '../../support/roles';
-import { testServerUrl } from '../../support/test-server';
 
 /** As in production: a login that owns the database and may create no roles migrates it; the roles are there. */
 const name = `roles_${randomBytes(4).toString('hex')}`;
