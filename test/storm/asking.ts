@@ -1,4 +1,5 @@
-import { request, type Agent } from 'undici';
+import type { Agent } from 'undici';
+import { callOver, type Answer } from '../support/http-call';
 
 export interface Asked {
   /** To the listener of lender integrations. */
@@ -9,17 +10,12 @@ export interface Asked {
 }
 
 /** An answer of the API, looked at for the envelope (I7). */
-export interface StormAnswer {
-  readonly status: number;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every form
-  readonly body: any;
-}
+export type StormAnswer = Pick<Answer, 'status' | 'body'>;
 
 interface Way {
-  readonly base: string;
-  readonly agent?: Agent;
-  /** Default: 20 s. */
-  readonly timeoutMs?: number;
+  readonly origin: string;
+  /** Its timeouts are those of the call. */
+  readonly dispatcher: Agent;
 }
 
 export type Asking = ReturnType<typeof openAsking>;
@@ -28,37 +24,18 @@ export type Asking = ReturnType<typeof openAsking>;
 export function openAsking() {
   const improperAnswers: string[] = [];
   const answers = { count: 0 };
+  const check: Parameters<typeof callOver>[0]['check'] = ({ path }, { status, headers, text }) => {
+    const document = JSON.parse(text) as { success?: unknown };
+    answers.count += 1;
+    if (headers['x-request-id'] === undefined || typeof document.success !== 'boolean')
+      improperAnswers.push(`${path} ${status}: ${text}`);
+  };
   return {
     /** Answers without a request id or the envelope. */
     improperAnswers,
     answers,
     /** @returns null when no answer came. */
-    ask: async (
-      { path, key, body }: Asked,
-      { base, agent, timeoutMs = 20_000 }: Way,
-    ): Promise<StormAnswer | null> => {
-      try {
-        const answer = await request(`${base}${path}`, {
-          method: 'POST',
-          ...(agent && { dispatcher: agent }),
-          headers: {
-            'content-type': 'application/json',
-            ...(key !== null && { authorization: `Bearer ${key}` }),
-          },
-          body: body === null ? null : JSON.stringify(body),
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-        });
-        const text = await answer.body.text();
-        const document = JSON.parse(text) as { success?: unknown };
-        answers.count += 1;
-        if (answer.headers['x-request-id'] === undefined || typeof document.success !== 'boolean') {
-          improperAnswers.push(`${path} ${answer.statusCode}: ${text}`);
-        }
-        return { status: answer.statusCode, body: document };
-      } catch {
-        return null;
-      }
-    },
+    ask: ({ path, key, body }: Asked, way: Way): Promise<StormAnswer | null> =>
+      callOver({ ...way, path, key: '', check }, { key, ...(body !== null && { body }) }).catch(() => null),
   };
 }

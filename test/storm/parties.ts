@@ -1,8 +1,8 @@
-import { createPartner } from '../../db/catalogue/partners';
-import { issueKey, issueServiceKey } from '../../db/keys';
+import { issueServiceKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
+import { addPartner } from '../support/partner-events';
 import {
   startWebhookReceiver,
   verifySignatures,
@@ -47,7 +47,6 @@ export async function openParties(
   database: Database,
   { partners: count, keyRing, at, answer }: PartiesOptions,
 ): Promise<Parties> {
-  const { db } = database;
   const answered: number[] = [];
   const signatureFaults: string[] = [];
   const secretOf = new Map<string, string>();
@@ -64,18 +63,16 @@ export async function openParties(
   }, at);
   async function newPartner(number: number): Promise<StormPartner> {
     const partnerId = `P${200_001 + number}`;
-    await createPartner(db, { partnerId, name: 'Storm' });
-    const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
-    const { key } = await db.transaction((tx) => issueKey(tx, wanted));
+    const { test: apiKey } = await addPartner(database, partnerId);
     const { secret } = await addEndpoint(database, { partnerId, url: receiver.url, keyRing });
     secretOf.set(partnerId, secret);
-    return { partnerId, apiKey: key, secret };
+    return { partnerId, apiKey, secret };
   }
   const partners: StormPartner[] = [];
   while (partners.length < count) partners.push(await newPartner(partners.length));
   const tester = await newPartner(partners.length);
   await addShop(database);
-  const { key: serviceKey } = await issueServiceKey(db, {
+  const { key: serviceKey } = await issueServiceKey(database.db, {
     name: 'Storm',
     lender: 'lender_a',
     environment: 'sandbox',
@@ -93,10 +90,7 @@ export async function openParties(
 }
 
 /** All endpoints lead to one receiver, and each signs with a secret of its own: one of them has to fit. */
-function faultOf(
-  received: Parameters<typeof verifySignatures>[0],
-  secrets: readonly string[],
-): string | null {
+function faultOf(received: Received, secrets: readonly string[]): string | null {
   let fault = 'no secret';
   for (const secret of secrets) {
     try {

@@ -12,8 +12,10 @@ export interface StormPlan extends StormOptions {
   /** Lenders at work at once. */
   readonly lenders: number;
   readonly kills: Readonly<Record<Victim, number>>;
-  /** Between two kills, in milliseconds. */
+  /** Mean time between two kills, in milliseconds; each is between half and one and a half of it. */
   readonly pauseMs: number;
+  /** Pause of each lender between two applications, in milliseconds. */
+  readonly lenderPauseMs?: number;
   readonly seed: number;
   /** How long all may take to be delivered once the lenders are done and nothing is killed any more. */
   readonly timeoutMs: number;
@@ -26,7 +28,7 @@ export interface StormEnd {
 }
 
 /** Applications in flight while processes are killed at random; then every invariant is looked at. */
-export async function runStorm(plan: StormPlan): Promise<StormEnd> {
+export async function runStorm(plan: StormPlan): ReturnType<typeof conclude> {
   const scene = await openStorm(plan);
   const tester = runTester(scene);
   try {
@@ -34,7 +36,8 @@ export async function runStorm(plan: StormPlan): Promise<StormEnd> {
     const next = random(plan.seed);
     const startedAt = performance.now();
     const seconds = () => Math.round((performance.now() - startedAt) / 1_000);
-    const lenders = runLenders(scene, { applications: plan.applications, atOnce: plan.lenders });
+    const { applications, lenders: atOnce, lenderPauseMs: pauseMs = 0 } = plan;
+    const lenders = runLenders(scene, { applications, atOnce, pauseMs });
     // Looked at once the kills are over; a failure must not end the process before.
     lenders.catch(() => undefined);
     for (const victim of shuffled(plan.kills, next)) {
@@ -58,13 +61,16 @@ export interface StormRecord {
   readonly kills: Kills;
 }
 
-/** Waits until all are delivered, and holds the invariants against what was seen. */
+/**
+ * Waits until all are delivered, and holds the invariants against what was seen.
+ * @returns also the 99th percentile of the time from a change to its delivery, in milliseconds
+ */
 export async function conclude(
   scene: StormScene,
   { promised, tested, kills }: StormRecord,
   timeoutMs: number,
   seconds: () => number,
-): Promise<StormEnd> {
+): Promise<StormEnd & { readonly p99Ms: number }> {
   // What is still open then is in the report.
   const until = performance.now() + timeoutMs;
   while ((await open(scene)) > 0 && performance.now() < until) await sleep(500);
@@ -79,7 +85,7 @@ export async function conclude(
     reportText(all),
     `delay from change to delivery: p50 ${inSeconds(p50)}, p99 ${inSeconds(p99)}, longest ${inSeconds(most)}`,
   ].join('\n');
-  return { findings: all, report };
+  return { findings: all, report, p99Ms: p99 };
 }
 
 const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;

@@ -48,6 +48,9 @@ export interface StormScene extends StormSight {
 /** Short steps, and enough of them to outlast everything that is killed. */
 export const LADDER = '0,1,1,2,2,3,3,5,5,5,5,5,5,5,5';
 
+/** Of a call. */
+const TIMEOUTS = { headersTimeout: 20_000, bodyTimeout: 20_000 };
+
 export async function openStorm(options: StormOptions): Promise<StormScene> {
   const postgres = await startOwnPostgres({ shared_buffers: '128MB', max_connections: 150 });
   await migrateWithLogins(postgres.url);
@@ -83,13 +86,11 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
       const there = apis.filter((one) => one !== null);
       const api = there[turn % Math.max(there.length, 1)];
       if (api === undefined) return null;
-      const agent = agents.get(api.ca) ?? new Agent({ connect: { ca: api.ca }, connections: 16 });
-      agents.set(api.ca, agent);
-      const { internal } = wanted;
-      return ask(wanted, {
-        base: internal ? `http://127.0.0.1:${api.internalPort}` : `https://127.0.0.1:${api.port}`,
-        ...(!internal && { agent }),
-      });
+      const { ca, port, internalPort } = api;
+      const dispatcher = agents.get(ca) ?? new Agent({ connect: { ca }, connections: 32, ...TIMEOUTS });
+      agents.set(ca, dispatcher);
+      const origin = wanted.internal ? `http://127.0.0.1:${internalPort}` : `https://127.0.0.1:${port}`;
+      return ask(wanted, { origin, dispatcher });
     },
     async startApi(at) {
       const before = apis[at];

@@ -31,3 +31,29 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
   say(report);
   expect(failures(findings)).toEqual([]);
 });
+
+/** What a dead worker had under way is noticed by its heartbeat after 10 s; others carry on with it then. */
+const P99_MS = 20_000;
+
+test('a quarter of the workers killed each minute for ten minutes: p99 of the delay is bounded', async () => {
+  const minutes = given('CRASH_MINUTES', 10);
+  const { findings, report, p99Ms } = await runStorm({
+    partners: 4,
+    apis: 1,
+    workers: 4,
+    openTemporal: killableProductionTemporal,
+    // One application a second, 3.5 events each.
+    applications: minutes * 60,
+    lenders: 6,
+    lenderPauseMs: 6_000,
+    kills: { api: 0, worker: minutes, temporal: 0, postgres: 0 },
+    // One is away for some seconds of its minute.
+    pauseMs: 55_000,
+    seed: 10,
+    timeoutMs: 120_000,
+    say,
+  });
+  say(report);
+  expect(failures(findings)).toEqual([]);
+  expect(p99Ms).toBeLessThan(P99_MS);
+});

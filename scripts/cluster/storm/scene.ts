@@ -87,7 +87,8 @@ export async function openClusterScene({
   };
   const { namespace, connection: how } = temporalTarget(readConfig(cluster.temporalEnvironment));
   const connection = Connection.lazy(how);
-  const agent = new Agent({ connect: { ca: cluster.authority, timeout: 2_000 }, connections: 16 });
+  const connect = { ca: cluster.authority, timeout: 2_000 };
+  const dispatcher = new Agent({ connect, connections: 16, headersTimeout: 12_000, bodyTimeout: 12_000 });
   const { ask, ...heard } = openAsking();
   let turn = 0;
   const { machines } = cluster;
@@ -103,12 +104,12 @@ export async function openClusterScene({
     ask(wanted) {
       turn += 1;
       const address = ADDRESSES[TWINS[turn % 2] ?? 'a'];
-      const base = wanted.internal ? `https://${address}:8444` : `https://${address}`;
-      return ask(wanted, { base, agent, timeoutMs: 12_000 });
+      const origin = wanted.internal ? `https://${address}:8444` : `https://${address}`;
+      return ask(wanted, { origin, dispatcher });
     },
     outputs: () => TWINS.flatMap((name) => [machines[name].log('api'), machines[name].log('worker')]),
     async close() {
-      await Promise.race([agent.destroy(), sleep(1_000)]);
+      await Promise.race([dispatcher.destroy(), sleep(1_000)]);
       await connection.close().catch(() => undefined);
     },
   };
