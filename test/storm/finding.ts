@@ -18,6 +18,7 @@ export const failures = (all: readonly Finding[]): Finding[] =>
 export interface Row {
   readonly id: string;
   readonly eventId: string;
+  readonly partnerId: string;
   /** Null for a test notification. */
   readonly applicationId: string | null;
   readonly sequence: number;

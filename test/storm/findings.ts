@@ -1,6 +1,9 @@
+import type { Client } from '@temporalio/client';
+import type { Database } from '../../db/postgres/connect';
+import { grpcStatus } from '../../runtime/temporal/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { contradictions } from '../support/exactly-one';
-import { historyOf } from '../support/invariants';
+import { readable } from '../support/emitted';
+import { contradictions } from '../support/database';
 import type { Finding, Row } from './finding';
 import { attempted, ordered, repeated, signed } from './received';
 import { counted, ended, kept, money, sequences } from './stored';
@@ -9,17 +12,15 @@ import type { Promised } from './lenders';
 import type { StormSight } from './scene';
 import { limited, type Tested } from './tester';
 
-/** Histories cost a call each: this many are read, evenly spread. */
+/** Histories cost a call each: those of this many are read, evenly spread. */
 const HISTORIES = 200;
-/** Holds the invariants against the database, the receiver, the processes' outputs and Temporal. */
-export async function findings(
-  scene: StormSight,
-  promised: readonly Promised[],
-  tested: Tested,
-  kills: Kills,
-): Promise<Finding[]> {
-  const rows = await scene.database.sql<Row[]>`
-    select n.notification_id as id, event_id as "eventId", application_id as "applicationId", sequence, body, state,
+/** gRPC status. */
+const NOT_FOUND = 5;
+
+/** Every notification with its attempts. */
+export async function storedRows({ sql }: Pick<Database, 'sql'>): Promise<readonly Row[]> {
+  return sql<Row[]>`
+    select n.notification_id as id, event_id as "eventId", partner_id as "partnerId", application_id as "applicationId", sequence, body, state,
       n.generation, count(attempt_number)::int as attempts,
       (count(*) filter (where outcome = 'unknown'))::int as unknown,
       (count(*) filter (where attempt_number is not null and finished_at is null))::int as unfinished,
@@ -27,7 +28,17 @@ export async function findings(
       coalesce(array_agg(failure || ' ' || coalesce(a.answer, '')) filter (where outcome = 'failed' and http_status is null),
         '{}') as unanswered
     from notifications_now n left join delivery_attempts a on a.notification_id = n.notification_id
-    group by n.notification_id, event_id, application_id, sequence, body, state, n.generation order by 1`;
+    group by n.notification_id, event_id, partner_id, application_id, sequence, body, state, n.generation order by 1`;
+}
+
+/** Holds the invariants against the database, the receiver, the processes' outputs and Temporal. */
+export async function findings(
+  scene: StormSight,
+  promised: readonly Promised[],
+  tested: Tested,
+  kills: Kills,
+): Promise<Finding[]> {
+  const rows = await storedRows(scene.database);
   const contradicting = await contradictions(scene.database);
   return [
     {
@@ -64,31 +75,54 @@ export async function findings(
   ];
 }
 
-async function silent(scene: StormSight, rows: readonly Row[]): Promise<Finding> {
-  const { receiver, hidden, temporal } = scene;
+/** What processes wrote, and what Temporal keeps: of an event not even its id. */
+export async function silent(
+  { receiver, hidden, temporal, outputs }: Pick<StormSight, 'receiver' | 'hidden' | 'temporal' | 'outputs'>,
+  rows: readonly Row[],
+): Promise<Finding> {
   const every = Math.max(Math.floor(rows.length / HISTORIES), 1);
   const read = rows.filter((_row, at) => at % every === 0);
   const histories: string[] = [];
   for (const { id, generation } of read)
-    histories.push(await historyOf(temporal.client, deliveryWorkflowId(id, generation)));
+    for (let each = 1; each <= generation; each += 1)
+      histories.push(await historyOf(temporal.client, deliveryWorkflowId(id, each)));
   const kept = histories.join('\n');
-  const outputs = scene.outputs().join('\n');
-  const told = `${outputs}\n${kept}`;
+  const said = outputs().join('\n');
+  const told = `${said}\n${kept}`;
   const secrets = hidden.flatMap((text) => [text, text.replace(/^\w+[_:]/, '')]);
   const signatures = receiver.received
     .filter((_one, at) => at % every === 0)
-    .flatMap(({ headers }) => String(headers['webhook-signature']).split(' '))
-    .map((signature) => signature.replace(/^v1a?,/, ''));
+    .flatMap(({ headers }) => [
+      ...String(headers['webhook-signature'])
+        .split(' ')
+        .map((signature) => signature.replace(/^v1a?,/, '')),
+      String(headers['service-signature']).replace(/^.*v1=/, ''),
+    ]);
   const found = [...secrets, ...signatures].filter((text) => told.includes(text));
   const events = read
     .filter(({ eventId }) => kept.includes(eventId))
     .map(({ id }) => `${id}: event in history`);
   return {
     invariant: 'I8  no key, secret or signature in logs or histories; ids only in Temporal',
-    looked: Math.min(outputs.length, kept.trim().length),
-    seen: `${outputs.length} characters of logs, ${histories.filter(Boolean).length} histories`,
-    offenders: [...found.map((text) => `${text.slice(0, 6)}… was told`), ...events],
+    looked: Math.min(said.length, kept.trim().length),
+    seen: `${said.length} characters of logs, ${histories.filter(Boolean).length} histories`,
+    offenders: [
+      ...found.map((text) => `${text.slice(0, 6)}… was told`),
+      ...events,
+      ...(kept.includes(receiver.url) ? ['an address in a history'] : []),
+    ],
   };
+}
+
+/** Everything that Temporal keeps of a workflow, payloads decoded; nothing for one that it does not know. */
+async function historyOf(client: Client, workflowId: string): Promise<string> {
+  try {
+    const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+    return JSON.stringify(events, readable);
+  } catch (error) {
+    if (grpcStatus(error) === NOT_FOUND) return '';
+    throw error;
+  }
 }
 
 /** The report, a line for each invariant. */

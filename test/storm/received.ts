@@ -43,7 +43,10 @@ export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]
   };
 }
 
-export function signed({ receiver, signatureFaults }: StormSight, rows: readonly Row[]): Finding {
+export function signed(
+  { receiver, signatureFaults }: Pick<StormSight, 'receiver' | 'signatureFaults'>,
+  rows: readonly Row[],
+): Finding {
   const bodies = new Map(rows.map(({ eventId, body }) => [eventId, body]));
   const differing = receiver.received
     .filter(({ eventId, body }) => bodies.get(eventId) !== body)
@@ -56,7 +59,11 @@ export function signed({ receiver, signatureFaults }: StormSight, rows: readonly
   };
 }
 
-export function attempted({ receiver }: StormSight, rows: readonly Row[], { counts }: Kills): Finding {
+export function attempted(
+  { receiver }: Pick<StormSight, 'receiver'>,
+  rows: readonly Row[],
+  { counts }: Pick<Kills, 'counts'>,
+): Finding {
   const seen = arrivals(receiver.received.map(({ eventId }) => eventId));
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const astray = rows.filter(({ eventId, attempts, unknown, unanswered }) => {

@@ -1,14 +1,23 @@
 import type { Client } from '@temporalio/client';
+import type { Database } from '../../db/postgres/connect';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
-import { openDatabaseAt, openTestDatabase } from './database';
+import { failures, type Finding } from '../storm/finding';
+import { silent, storedRows } from '../storm/findings';
+import { attempted, signed } from '../storm/received';
+import { counted, ended } from '../storm/stored';
+import { expectExactlyOne, openDatabaseAt, openTestDatabase } from './database';
 import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
-import { expectInvariants } from './invariants';
 import { addEndpoint, newKeyRingText, standings, type Standing } from './notifications';
 import { addPartner as addTenant } from './partner-events';
 import { randomTaskQueue } from './temporal';
-import { localTargets, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
+import {
+  localTargets,
+  startWebhookReceiver,
+  verifySignatures,
+  type WebhookReceiver,
+} from './webhook-receiver';
 import { startWorkerProcess, type WorkerProcess } from './worker-process';
 
 /** A partner with an endpoint, on a given Postgres and Temporal; API and worker processes to kill. */
@@ -55,7 +64,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   }
   const isOpen = ({ state }: Standing) => state === 'queued' || state === 'started';
   /** Waits until every row has ended. @returns them */
-  async function ended(timeoutMs = 60_000) {
+  async function allEnded(timeoutMs = 60_000) {
     await until(async () => !(await rows()).some(isOpen), 'the end of every notification', timeoutMs).catch(
       async (error: Error) => {
         const outputs = processes.map((one) => one.output().slice(-3_000));
@@ -77,22 +86,34 @@ export async function openCrashScene(options: CrashSceneOptions) {
       else expect(await fast(id)).toBe(false);
     }
   }
-  const invariants = ({
-    kills,
-    client = temporal.client,
-  }: {
-    readonly kills: number;
-    readonly client?: Client;
-  }) =>
-    expectInvariants({
-      database,
-      receiver,
-      secrets,
-      hidden: [keys, ...apiKeys.values()],
-      kills,
-      outputs: processes.map((one) => one.output()),
-      client,
-    });
+  /**
+   * Checks the invariants I1, I2, I3, I5, I8 and I9 over all that is in the database.
+   * @param kills workers killed: each leaves at most one attempt of a notification `unknown`
+   * @param client whose histories are read
+   */
+  async function expectInvariants({ kills, client = temporal.client }: { kills: number; client?: Client }) {
+    const stored = await storedRows(database);
+    const partners = new Map(stored.map((row) => [row.eventId, row.partnerId]));
+    const signatureFaults: string[] = [];
+    for (const request of receiver.received)
+      try {
+        verifySignatures(request, secrets.get(partners.get(request.eventId) ?? '') ?? '');
+      } catch (error) {
+        signatureFaults.push(`${request.eventId}: ${(error as Error).message}`);
+      }
+    const hidden = [keys, ...apiKeys.values(), ...secrets.values()];
+    const outputs = () => processes.map((one) => one.output());
+    const findings = [
+      ended(stored),
+      await withinQuota(database),
+      await counted({ database }),
+      signed({ receiver, signatureFaults }, stored),
+      attempted({ receiver }, stored, { counts: { api: 0, worker: kills, temporal: 0, postgres: 0 } }),
+      await silent({ receiver, hidden, temporal: { client }, outputs }, stored),
+    ];
+    expect(failures(findings)).toEqual([]);
+    await expectExactlyOne(database);
+  }
   return {
     database,
     databaseUrl,
@@ -141,7 +162,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
       }),
     quote: async (api: ApiProcess) => (await api.call({ key: key(), body: goodQuote })).status,
     rows,
-    ended,
+    ended: allEnded,
     counts,
     /** Kept from going on until it is released: whoever wants a place in the month, or the row of a notification. */
     async lock(what: 'month' | 'notification') {
@@ -168,7 +189,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
       return found.length > 0;
     },
     stopProcesses: async () => void (await Promise.all(processes.map((one) => one.end('SIGKILL')))),
-    expectInvariants: invariants,
+    expectInvariants,
     /**
      * Waits for the end of the one notification there is: it was delivered by its last attempt and is counted once, its first attempt
      * was made on this path, and every invariant holds.
@@ -177,10 +198,12 @@ export async function openCrashScene(options: CrashSceneOptions) {
       attempts: readonly string[],
       { kills = 0, generation = 1, path }: { kills?: number; generation?: number; path?: Path } = {},
     ) {
-      expect(await ended()).toEqual([expect.objectContaining({ state: 'delivered', generation, attempts })]);
+      expect(await allEnded()).toEqual([
+        expect.objectContaining({ state: 'delivered', generation, attempts }),
+      ]);
       expect(await counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
       if (path !== undefined) await expectPath(path);
-      await invariants({ kills });
+      await expectInvariants({ kills });
     },
     /** Forgets what an earlier test left in the database and at the receiver. */
     reset,
@@ -200,4 +223,14 @@ export function useCrashScene(prepare: () => CrashSceneOptions | Promise<CrashSc
   beforeEach(() => scene.reset());
   afterEach(() => scene.stopProcesses());
   return scene;
+}
+
+async function withinQuota({ sql }: Database): Promise<Finding> {
+  const months = await sql`select *, delivered > 100 or reserved <> 0 as over from monthly_counts`;
+  return {
+    invariant: 'I2  never more than a hundred, and no unit of the quota left over',
+    looked: months.length,
+    seen: `${months.length} months`,
+    offenders: months.filter(({ over }) => over).map((month) => JSON.stringify(month)),
+  };
 }

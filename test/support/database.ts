@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
-import { expectExactlyOne } from './exactly-one';
 
 /** The run's Postgres: its address is in the environment, as test files live in other processes. */
 export const SERVER_URL = 'PFQS_TEST_POSTGRES';
@@ -100,4 +99,37 @@ async function asAdministrator(task: (sql: postgres.Sql) => Promise<void>): Prom
   } finally {
     await sql.end({ timeout: 1 });
   }
+}
+
+/** A notification that has both an end and a row in `deliveries`, or neither; a row that belongs to no notification, or to another's. */
+export interface Contradiction {
+  readonly id: string;
+  readonly what: 'both' | 'neither' | 'no notification' | 'another tenant or application';
+}
+
+/** What contradicts itself in a database: empty as long as every notification has exactly one of an end and a row. */
+export async function contradictions({ sql }: Pick<Database, 'sql'>): Promise<Contradiction[]> {
+  return [
+    ...(await sql<Contradiction[]>`
+      select notification_id as id, what from (
+        select notification_id,
+          case when n.event_id is null then 'no notification'
+            when n.end_state is null and d.state is null then 'neither'
+            when n.end_state is not null and d.state is not null then 'both'
+            when (n.partner_id, n.environment, n.application_id, n.sequence) is distinct from
+              (d.partner_id, d.environment, d.application_id, d.sequence) and d.state is not null
+            then 'another tenant or application' end as what
+        from notifications n full join deliveries d using (notification_id)) c
+      where what is not null order by 1`),
+  ];
+}
+
+/** @throws when there are any. */
+export async function expectExactlyOne(database: Pick<Database, 'sql'>): Promise<void> {
+  const found = await contradictions(database);
+  if (found.length === 0) return;
+  const shown = found.slice(0, 5).map(({ id, what }) => `${id}: ${what}`);
+  throw new Error(
+    `${found.length} notifications do not have exactly one of an end and a row in deliveries: ${shown.join(', ')}`,
+  );
 }
