@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { ulid } from 'ulid';
-import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
-import { hint } from '../../db/postgres/connect';
 import { until } from '../support/delivery';
 import { freePort } from '../../dev/ports';
-import { statusBody, storeStatus } from '../support/notifications';
+import { storeStatus } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { localTargets } from '../support/webhook-receiver';
 
@@ -41,31 +38,10 @@ async function cancelBacklog(): Promise<void> {
 const startWorker = (environment: Record<string, string> = {}) =>
   service.start({ WEBHOOK_LOCAL_TARGETS: localTargets(service.receiver.port, closedPort), ...environment });
 
-/** Stores so many at once, each of an application of its own. @returns their event ids */
-async function storeMany(partnerId: string, count: number): Promise<Set<string>> {
-  const rows = Array.from({ length: count }, () => {
-    const event = `evt_${ulid()}`;
-    const applicationId = `app_${ulid()}`;
-    return {
-      notification_id: `ntf_${ulid()}`,
-      event_id: event,
-      event_type: 'credit_application.accepted',
-      partner_id: partnerId,
-      environment: 'sandbox',
-      application_id: applicationId,
-      sequence: 1,
-      body: statusBody({ eventId: event, applicationId, sequence: 1, status: 'accepted' }),
-    };
-  });
-  await database.sql.begin(async (sql) => {
-    await sql`insert into notifications ${sql(rows)}`;
-    await sql`
-      insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test)
-      select notification_id, partner_id, environment, application_id, sequence, false
-      from notifications where notification_id = any(${rows.map((row) => row.notification_id)})`;
-  });
-  hint(database.db, SOMETHING_IS_DUE);
-  return new Set(rows.map(({ event_id }) => event_id));
+/** Stores so many, each of an application of its own. @returns their event ids */
+async function storeMany(partnerId: string, count: number): Promise<ReadonlySet<string>> {
+  const storing = Array.from({ length: count }, () => storeStatus(database, { partnerId }));
+  return new Set((await Promise.all(storing)).map(({ eventId }) => eventId));
 }
 
 const arrivalOf = (id: string) => service.receiver.received.find(({ eventId }) => eventId === id);

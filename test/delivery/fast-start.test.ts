@@ -1,7 +1,6 @@
-import { deliveryWorkflowId } from '../../workflows/names';
 import { until, type TestWorker } from '../support/delivery';
 import { warmUp } from '../support/fast-path';
-import { localActivities } from '../support/histories';
+import { deliveryOf, localActivities } from '../support/histories';
 import { comesTo, storeTest } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
@@ -27,8 +26,7 @@ async function fastPartner(): Promise<string> {
 }
 
 const store = async (partnerId: string) => (await storeTest(database, { partnerId })).notificationId;
-const handleOf = (notificationId: string) =>
-  temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+const handleOf = (notificationId: string) => deliveryOf(temporal.client, notificationId);
 async function delivered(notificationId: string): Promise<string[]> {
   await comesTo(database, notificationId, 'delivered');
   await handleOf(notificationId).result();

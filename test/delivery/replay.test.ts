@@ -20,13 +20,9 @@ test('a workflow that was changed in place is found out by the kept histories', 
   const directory = await temporaryDirectory('bundle');
   // The code of today, but for the name of one activity.
   const codePath = await bundleWith(directory, 'recordResult', 'recordSomething');
-  const broken = [];
-  for await (const { error } of Worker.runReplayHistories(
-    { workflowBundle: { codePath } },
-    keptHistories(),
-  )) {
-    if (error?.name === 'DeterminismViolationError') broken.push(error);
-  }
-  expect(broken.length).toBeGreaterThan(5);
+  let broken = 0;
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle: { codePath } }, keptHistories()))
+    if (error?.name === 'DeterminismViolationError') broken += 1;
+  expect(broken).toBeGreaterThan(5);
   await removeDirectory(directory);
 }, 60_000);

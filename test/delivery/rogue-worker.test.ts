@@ -1,8 +1,9 @@
 import { temporal as proto } from '@temporalio/proto';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { SendActivities } from '../../activities';
-import { deliveryWorkflowId, sendsQueueOf } from '../../workflows/names';
+import { sendsQueueOf } from '../../workflows/names';
 import { until, type TestWorker } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { comesTo, standingOf, storeStatus } from '../support/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
@@ -78,8 +79,7 @@ test('a rogue worker reports a delivery: nothing changes, and the delivery is ma
   // By a new workflow.
   await comesTo(database, id, 'delivered');
   expect((await rowOf(id)).attempts).toEqual(['failed', 'delivered']);
-  const { workflow } = temporal.client;
-  const forged = await workflow.getHandle(deliveryWorkflowId(id, 1)).describe();
+  const forged = await deliveryOf(temporal.client, id).describe();
   expect(forged.status.name).toBe('FAILED');
 }, 180_000);
 
@@ -92,7 +92,7 @@ test('a rogue worker completes a workflow: nothing changes, and the delivery is 
 
   const { namespace } = temporal;
   const { workflowService } = temporal.env.connection;
-  const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handle = deliveryOf(temporal.client, notificationId);
   // Its next task comes to the common queue once our worker's own has not been polled for some seconds.
   await handle.signal('retryNow');
   for (;;) {

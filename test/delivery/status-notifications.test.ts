@@ -1,9 +1,9 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { applicationEventSchema } from '../../contracts/webhook-event';
-import { deliveryWorkflowId } from '../../workflows/names';
 import { useService } from '../support/service';
 import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { testTemporal } from '../support/temporal';
@@ -87,8 +87,7 @@ test('an application from its opening to its end: every event arrives in order, 
     arrived.map(({ sequence }) => sequence).toSorted((a, b) => a - b),
   );
   const [first] = await notificationsOf(id);
-  const workflow = deliveryWorkflowId(first?.notification_id ?? '', 1);
-  const described = await temporal.client.workflow.getHandle(workflow).describe();
+  const described = await deliveryOf(temporal.client, first?.notification_id ?? '').describe();
   expect(described.typedSearchAttributes.get(defineSearchAttributeKey('ApplicationId', 'KEYWORD'))).toBe(id);
   const rows = await api.database.sql`
     select body from notifications_now where application_id = ${id} order by sequence`;

@@ -1,8 +1,8 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
-import { deliveryWorkflowId } from '../../workflows/names';
 import { useService } from '../support/service';
 import { until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { testTemporal } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';
 
@@ -17,7 +17,7 @@ beforeEach(() => receiver.reset());
 
 const send = (path = '/v1/notifications/test', options = {}) => api.call({ path, ...options });
 const historyOf = async (notificationId: string) => {
-  const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handle = deliveryOf(temporal.client, notificationId);
   return { handle, described: await handle.describe() };
 };
 

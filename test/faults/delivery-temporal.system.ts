@@ -1,9 +1,9 @@
 import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
-import { deliveryWorkflowId } from '../../workflows/names';
 import { fileNeeds } from '../support/needs';
 import { opsJson } from '../ops/run';
 
@@ -81,9 +81,7 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
   await new Promise((resolve) => setTimeout(resolve, 13_000));
   await scene.worker(environment);
   await scene.expectDelivered(['failed', 'delivered']);
-  const { log } = await temporal.client.workflow
-    .getHandle(deliveryWorkflowId(notificationId, 1))
-    .query<{ log: string[] }>('progress');
+  const { log } = await deliveryOf(temporal.client, notificationId).query<{ log: string[] }>('progress');
   expect(log[1]).toMatch(/^attempt 2 1\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
 }, 240_000);
 
@@ -91,21 +89,13 @@ test('a namespace that is missing: the worker says so, the API does not care, an
   const namespace = 'partner-finance';
   const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
   await storeTest(scene.database, { partnerId: scene.partnerId });
-  await until(
-    async () => (await worker.readiness()).reason.includes(namespace),
-    'the worker names the namespace',
-    60_000,
-  );
+  await worker.unreadyFor(namespace);
   expect(await worker.readiness()).toMatchObject({ status: 503 });
   expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
 
   const client = await temporal.register(namespace);
-  await until(
-    async () => (await worker.readiness()).reason.includes('search attributes PartnerId'),
-    'the worker names the search attributes',
-    60_000,
-  );
+  await worker.unreadyFor('search attributes PartnerId');
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
   await temporal.registerSearchAttributes(namespace);
   expect(await scene.ended(120_000)).toEqual([
@@ -150,7 +140,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     await attemptMade();
     await scene.expectPath(path);
     expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
-    await temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).terminate('by hand');
+    await deliveryOf(temporal.client, notificationId).terminate('by hand');
     expect(await scene.ended()).toEqual([
       expect.objectContaining({ state: 'failed', reason: 'workflow_terminated', attempts: ['failed'] }),
     ]);
@@ -170,9 +160,7 @@ test('a body of almost 20 KB is sent whole, and Temporal keeps none of it', asyn
   const [{ body } = { body: '' }] = scene.receiver.received;
   expect(JSON.parse(body)).toMatchObject({ event_id: eventId, filling });
 
-  const { events } = await temporal.client.workflow
-    .getHandle(deliveryWorkflowId(notificationId, 1))
-    .fetchHistory();
+  const { events } = await deliveryOf(temporal.client, notificationId).fetchHistory();
   const sizes = (events ?? []).map((event) => JSON.stringify(event).length);
   expect(sizes.length).toBeGreaterThan(10);
   expect(Math.max(...sizes)).toBeLessThan(4_000);

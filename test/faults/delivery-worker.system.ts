@@ -1,6 +1,6 @@
-import { deliveryWorkflowId } from '../../workflows/names';
 import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { PATHS } from '../support/fast-path';
 import { storeTest } from '../support/notifications';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
@@ -75,7 +75,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     const [counted] = await scene.ended();
     await victim.end('SIGKILL');
     way.cut();
-    const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+    const handle = deliveryOf(temporal.client, notificationId);
     expect((await handle.describe()).status.name).toBe('RUNNING');
 
     await scene.worker();

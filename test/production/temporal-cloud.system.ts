@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { temporal as protocol } from '@temporalio/proto';
 import Long from 'long';
@@ -10,14 +8,15 @@ import { readConfig } from '../../runtime/config/config';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { connectAsOps, OTHER_DEPS, runWith } from '../ops/run';
-import { openCrashScene, type CrashScene } from '../support/crash-scene';
+import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
 import { warmUp } from '../support/fast-path';
 import { fileNeeds } from '../support/needs';
 import { storeStatus, storeTest } from '../support/notifications';
 import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
+import { startNode } from '../support/project-process';
 import { startTemporalCloud, type TemporalCloud } from '../support/temporal-cloud';
-import { deliveryWorkflowId } from '../../workflows/names';
 
 fileNeeds('Go');
 
@@ -44,13 +43,12 @@ const ADD = `tcld namespace search-attributes add --namespace ${NAMESPACE}`;
 
 let temporal: ProductionTemporal;
 let client: Client;
-let scene: CrashScene;
 let keyed: TemporalCloud;
 let mutual: TemporalCloud;
 let withKey: Record<string, string>;
 let withCertificate: Record<string, string>;
 
-beforeAll(async () => {
+const scene = useCrashScene(async () => {
   temporal = await startProductionTemporal();
   await temporal.ready();
   keyed = await startTemporalCloud(temporal, NAMESPACE, KEY);
@@ -64,20 +62,15 @@ beforeAll(async () => {
   client = new Client({ connection, namespace: NAMESPACE });
   const workflowExecutionRetentionPeriod = { seconds: Long.fromNumber(86_400) };
   await client.workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod });
-  scene = await openCrashScene({
-    temporal: { address: keyed.address, namespace: NAMESPACE, client },
-  });
-}, 1_200_000);
+  return { temporal: { address: keyed.address, namespace: NAMESPACE, client } };
+});
 
 afterAll(async () => {
-  await scene?.close();
   await keyed?.close();
   await mutual?.close();
   await client?.connection.close();
   await temporal?.close();
 });
-
-afterEach(() => scene.stopProcesses());
 
 /** What `ops status` says is wrong about Temporal, by these settings. */
 async function statusSays(settings: Readonly<Record<string, string>>): Promise<string> {
@@ -90,15 +83,12 @@ async function statusSays(settings: Readonly<Record<string, string>>): Promise<s
   return problems.filter((problem) => problem.startsWith('Temporal')).join('\n');
 }
 
-/** The command of that name: the end of what it prints when it fails. */
-const prepare = (settings: Readonly<Record<string, string>>) =>
-  promisify(execFile)(process.execPath, ['--import', 'tsx', 'bin/prepare-temporal.ts'], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], ...settings },
-  }).then(
-    ({ stdout }) => stdout,
-    ({ stderr }: { stderr: string }) => stderr,
-  );
+/** What the command of that name prints. */
+async function prepare(environment: Readonly<Record<string, string>>): Promise<string> {
+  const command = startNode(['--import', 'tsx', 'bin/prepare-temporal.ts'], { cwd: root, environment });
+  await command.ended;
+  return command.output();
+}
 
 test('the wrong key and another namespace are refused; readiness, ops status and prepare-temporal name the settings', async () => {
   const check =
@@ -109,13 +99,8 @@ test('the wrong key and another namespace are refused; readiness, ops status and
   ];
   const workers = await Promise.all(wrong.map((settings) => scene.worker(settings)));
   for (const [nth, settings] of wrong.entries()) {
-    const reason = async () => (await workers[nth]?.readiness())?.reason ?? '';
-    await until(
-      async () => /Request unauthorized/.test(await reason()),
-      'the worker names the refusal',
-      60_000,
-    );
-    expect(await reason()).toMatch(check);
+    await workers[nth]?.unreadyFor('Request unauthorized');
+    expect((await workers[nth]?.readiness())?.reason).toMatch(check);
     const said = await statusSays(settings);
     expect(said).toContain('(Request unauthorized.)');
     expect(said).toMatch(check);
@@ -125,11 +110,7 @@ test('the wrong key and another namespace are refused; readiness, ops status and
 
 test('search attributes are missing: readiness, ops status and prepare-temporal give the command', async () => {
   const worker = await scene.worker(withKey);
-  await until(
-    async () => (await worker.readiness()).reason.includes(ADD),
-    'the worker gives the command',
-    60_000,
-  );
+  await worker.unreadyFor(ADD);
   const command = ADD + SEARCH_ATTRIBUTES.map((name) => ` --search-attribute ${name}=Keyword`).join('');
   expect((await worker.readiness()).reason).toContain(command);
   expect(await statusSays(withKey)).toContain(command);
@@ -146,7 +127,7 @@ test('search attributes are missing: readiness, ops status and prepare-temporal 
 
 /** Billable actions of a delivery by its history, without retries after our own faults. */
 async function actionsOf(notificationId: string): Promise<number> {
-  const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  const handle = deliveryOf(client, notificationId);
   await handle.result();
   const { events } = await handle.fetchHistory();
   // All markers of a workflow task are one action.
@@ -164,7 +145,6 @@ test.each([
   async (how, using) => {
     const { cloud, settings } = using();
     const { database, partnerId, receiver } = scene;
-    await scene.reset();
     const worker = await scene.worker(settings);
     await worker.ready();
     const before = { ...cloud.seen };
@@ -194,7 +174,6 @@ test.each([
 );
 
 test('a delivery costs three actions, two on the fast path, and each further attempt three', async () => {
-  await scene.reset();
   const worker = await scene.worker({ ...withKey, TEST_LADDER_SECONDS: '0,1' });
   await worker.ready();
   const { database, partnerId, receiver } = scene;

@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
-import { deliveryWorkflowId } from '../../workflows/names';
-import { localActivities } from './histories';
+import { deliveryOf, localActivities } from './histories';
 import { comesTo, storeTest } from './notifications';
 import { storeRow } from './partner-events';
 
@@ -11,7 +10,7 @@ export type Path = (typeof PATHS)[number];
 
 /** Types of the local activities of a delivery's first generation. */
 export const localActivitiesOf = (client: Client, notificationId: string) =>
-  localActivities(client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)));
+  localActivities(deliveryOf(client, notificationId));
 
 /** Delivers tests until the worker that runs takes the fast path to this partner's endpoint, which it is told was fast before. */
 export async function warmUp(
@@ -22,7 +21,7 @@ export async function warmUp(
   for (let tries = 0; tries < 20; tries += 1) {
     const { notificationId } = await storeTest(database, { partnerId });
     await comesTo(database, notificationId, 'delivered');
-    await client.workflow.getHandle(deliveryWorkflowId(notificationId, 1)).result();
+    await deliveryOf(client, notificationId).result();
     if ((await localActivitiesOf(client, notificationId)).length > 0) return;
   }
   throw new Error('the worker does not take the fast path');

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { Client, WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
+import { deliveryWorkflowId } from '../../workflows/names';
 
 const { History } = temporal.api.history.v1;
 const root = join(__dirname, '../..');
@@ -14,12 +15,15 @@ const folder = join(root, 'test/histories');
 export async function keepHistory(name: string, handle: WorkflowHandle): Promise<void> {
   const file = join(folder, `${name}.json`);
   if (process.env['RECORD_HISTORIES'] === undefined || existsSync(file)) return;
-  mkdirSync(folder, { recursive: true });
   const history = History.fromObject(await handle.fetchHistory());
   const json = History.toObject(history, { longs: String, bytes: String, enums: String });
   // A failure's stack trace names the folder it was recorded in.
   writeFileSync(file, `${JSON.stringify(json, null, 1).replaceAll(`${root}/`, '')}\n`);
 }
+
+/** The workflow of a notification's generation. */
+export const deliveryOf = (client: Client, notificationId: string, generation = 1) =>
+  client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
 
 /** The local activities of a run, by their types, in order. */
 export async function localActivities(handle: WorkflowHandle): Promise<string[]> {
@@ -31,15 +35,12 @@ export async function localActivities(handle: WorkflowHandle): Promise<string[]>
   });
 }
 
-/**
- * Every kept history, by its name.
- * @param bend changes the text of each, as another workflow would have written it.
- */
-export function keptHistories(bend = (text: string) => text): { workflowId: string; history: unknown }[] {
+/** Every kept history, by its name. */
+export function keptHistories(): { workflowId: string; history: unknown }[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
   return files.map((file) => ({
     workflowId: file.replace('.json', ''),
-    history: History.fromObject(JSON.parse(bend(readFileSync(join(folder, file), 'utf8'))) as object),
+    history: History.fromObject(JSON.parse(readFileSync(join(folder, file), 'utf8')) as object),
   }));
 }
 

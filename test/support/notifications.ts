@@ -103,7 +103,7 @@ export async function storeMany(
 }
 
 /** The body of an event of an application without a reference: what its row must say too, with the test event's words for the rest. */
-export function statusBody(of: {
+function statusBody(of: {
   eventId: string;
   environment?: 'sandbox' | 'live';
   applicationId: string;

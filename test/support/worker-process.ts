@@ -1,4 +1,4 @@
-import type { TestWorkerOptions } from './delivery';
+import { until, type TestWorkerOptions } from './delivery';
 import { emittedBy } from './emitted';
 import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
@@ -49,6 +49,9 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
     port,
     /** What `/ready` answers; status 0 while nobody listens. */
     readiness,
+    /** Waits until `/ready` gives a reason with this in it. */
+    unreadyFor: (what: string) =>
+      until(async () => (await readiness()).reason.includes(what), `it names ${what}`, 60_000),
     /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
     async ready(timeoutMs = 60_000) {
       const deadline = performance.now() + timeoutMs;

@@ -5,10 +5,9 @@ import type { createActivities } from '../../activities';
 import { createDeliveryStarter, watchBuild, type BuildWatch } from '../../worker/start-delivery';
 import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
-import { deliveryWorkflowId } from '../../workflows/names';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
-import { deploymentsOf } from '../support/histories';
+import { deliveryOf, deploymentsOf } from '../support/histories';
 import { prebuiltBundle, randomTaskQueue, testTemporal } from '../support/temporal';
 
 type Time = google.protobuf.ITimestamp;
@@ -18,9 +17,12 @@ const temporal = testTemporal();
 const SETTLE_MS = 6_000;
 const deploymentName = `eager-${randomBytes(4).toString('hex')}`;
 const taskQueue = randomTaskQueue();
-const builds = ['one', 'two'] as const;
-const sessions = new Map<string, WorkerSession>();
-const watches = new Map<string, BuildWatch>();
+interface Build {
+  readonly session: WorkerSession;
+  readonly watch: BuildWatch;
+}
+let one: Build;
+let two: Build;
 const orders = (settleMs: number) =>
   temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
@@ -35,68 +37,54 @@ const activities = {
   local: {},
 } as unknown as ReturnType<typeof createActivities>;
 
+async function openBuild(buildId: string): Promise<Build> {
+  const build = { deploymentName, buildId };
+  const session = await openWorkerSession(
+    {
+      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
+      taskQueue,
+      workflows: { bundle: await prebuiltBundle() },
+      mostSends: 10,
+      mostWorkflowTasks: 40,
+      build,
+    },
+    activities,
+  );
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const { client } = session;
+  const watch = watchBuild({ client, taskQueue, build, monotonicMs: () => performance.now(), onError });
+  return { session, watch };
+}
+
 beforeAll(async () => {
   await ensureSearchAttributes(temporal.env.connection, temporal.namespace);
-  for (const buildId of builds) {
-    const session = await openWorkerSession(
-      {
-        temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
-        taskQueue,
-        workflows: { bundle: await prebuiltBundle() },
-        mostSends: 10,
-        mostWorkflowTasks: 40,
-        build: { deploymentName, buildId },
-      },
-      activities,
-    );
-    sessions.set(buildId, session);
-    watches.set(
-      buildId,
-      watchBuild({
-        client: session.client,
-        taskQueue,
-        build: { deploymentName, buildId },
-        monotonicMs: () => performance.now(),
-        onError: (error) => {
-          throw error;
-        },
-      }),
-    );
-  }
+  [one, two] = [await openBuild('one'), await openBuild('two')];
   await until(
     async () => (await orders(0).describeDeployment()).builds.length === 2,
     'both builds are known',
   );
 }, 300_000);
 afterAll(async () => {
-  await Promise.all([...watches.values()].map((watch) => watch.stop()));
-  await Promise.all([...sessions.values()].map((session) => session.stop()));
+  await Promise.all([one, two].map(({ watch }) => watch.stop()));
+  await Promise.all([one, two].map(({ session }) => session.stop()));
 });
 
-const clientOf = (build: string) => {
-  const session = sessions.get(build);
-  if (session === undefined) throw new Error(`no build ${build}`);
-  return session.client;
-};
-
-/** Starts of the dispatcher of a build, as it makes them. */
-const starterOf = (build: string) => {
-  const watch = watches.get(build);
-  if (watch === undefined) throw new Error(`no build ${build}`);
-  return createDeliveryStarter({
-    client: clientOf(build),
+let started = 0;
+/** A start as the dispatcher of a build makes it. */
+async function startFrom({ session, watch }: Build): Promise<WorkflowHandle> {
+  started += 1;
+  const notificationId = `ntf_${deploymentName}_${started}`;
+  const start = createDeliveryStarter({
+    client: session.client,
     taskQueue,
     ladders: { test: [0], status: [0] },
     fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
     build: watch,
     onPath: () => undefined,
   });
-};
-let started = 0;
-async function startFrom(build: string): Promise<WorkflowHandle> {
-  started += 1;
-  const notificationId = `ntf_${deploymentName}_${started}`;
-  await starterOf(build)({
+  await start({
     notificationId,
     generation: 1,
     eventType: 'credit_application.test',
@@ -104,7 +92,7 @@ async function startFrom(build: string): Promise<WorkflowHandle> {
     environment: 'sandbox',
     applicationId: null,
   });
-  return temporal.client.workflow.getHandle(deliveryWorkflowId(notificationId, 1));
+  return deliveryOf(temporal.client, notificationId);
 }
 
 /** By the server's clock, in milliseconds. */
@@ -127,28 +115,28 @@ async function currentSince(): Promise<number> {
 }
 
 test('nothing starts eagerly before a build is current, then that build alone', async () => {
-  expect([...watches.values()].map((watch) => [watch.current(), watch.eager()])).toEqual([
+  expect([one, two].map(({ watch }) => [watch.current(), watch.eager()])).toEqual([
     [false, false],
     [false, false],
   ]);
   await orders(0).setCurrent('one');
-  await until(() => watches.get('one')?.eager() === true, 'build one knows');
-  expect(await firstTaskOf(await startFrom('one'))).toMatchObject({ eager: true, build: 'one' });
-  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false, build: 'one' });
-  expect(watches.get('two')?.current()).toBe(false);
+  await until(() => one.watch.eager(), 'build one knows');
+  expect(await firstTaskOf(await startFrom(one))).toMatchObject({ eager: true, build: 'one' });
+  expect(await firstTaskOf(await startFrom(two))).toMatchObject({ eager: false, build: 'one' });
+  expect(two.watch.current()).toBe(false);
 });
 
 test('while another build becomes current under load, no eager start lands on the one that was', async () => {
   const handles: WorkflowHandle[] = [];
   // The change may be announced, and heard of, before a busy machine has made many starts.
-  await until(() => watches.get('one')?.eager() === true, 'build one knows');
-  for (let each = 0; each < 10; each += 1) handles.push(await startFrom('one'));
+  await until(() => one.watch.eager(), 'build one knows');
+  for (let each = 0; each < 10; each += 1) handles.push(await startFrom(one));
   let over = false;
   const changing = orders(SETTLE_MS)
     .setCurrent('two')
     .finally(() => (over = true));
   for (let after = 0; after < 20; after += over ? 1 : 0) {
-    handles.push(await startFrom('one'));
+    handles.push(await startFrom(one));
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await changing;
@@ -160,21 +148,21 @@ test('while another build becomes current under load, no eager start lands on th
   // While the server itself is changing over, it may still give a task to build one; not after it has said that it is done.
   const after = tasks.slice(-15);
   expect(after.filter((task) => task.startedAt < since || task.eager || task.build !== 'two')).toEqual([]);
-  await until(() => watches.get('two')?.eager() === true, 'build two knows');
-  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: true, build: 'two' });
-  expect(watches.get('one')?.current()).toBe(false);
+  await until(() => two.watch.eager(), 'build two knows');
+  expect(await firstTaskOf(await startFrom(two))).toMatchObject({ eager: true, build: 'two' });
+  expect(one.watch.current()).toBe(false);
 }, 60_000);
 
 test('while a build ramps nothing starts eagerly, and afterwards it does again', async () => {
   await orders(0).ramp('one', 50);
-  await until(() => watches.get('two')?.eager() === false, 'build two knows');
-  expect(await firstTaskOf(await startFrom('two'))).toMatchObject({ eager: false });
+  await until(() => !two.watch.eager(), 'build two knows');
+  expect(await firstTaskOf(await startFrom(two))).toMatchObject({ eager: false });
   expect(await orders(0).describeDeployment()).toMatchObject({
     current: 'two',
     ramping: { buildId: 'one', percent: 50 },
   });
   await orders(0).setCurrent('two');
-  await until(() => watches.get('two')?.eager() === true, 'build two knows');
+  await until(() => two.watch.eager(), 'build two knows');
 });
 
 test('Temporal refuses a build that nobody runs, and says why', async () => {

@@ -1,26 +1,70 @@
 import { randomBytes } from 'node:crypto';
 import Long from 'long';
 import type { createActivities } from '../../activities';
+import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession } from '../../worker/session';
 import { bundleWith, prebuiltBundle, testTemporal } from '../support/temporal';
-import { until } from '../support/delivery';
+import { openCrashScene } from '../support/crash-scene';
+import { succeeds, until } from '../support/delivery';
+import { deliveryOf } from '../support/histories';
+import { storeTest } from '../support/notifications';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { openReleases, type Releases } from './releases';
 
 const temporal = testTemporal();
 /** Event of a history: a reset goes back to the one before it. */
 const FIRST_TASK_COMPLETED = 4;
 let directory: string;
-let releases: Releases;
+let releases: Awaited<ReturnType<typeof openReleases>>;
 
 beforeAll(async () => {
   directory = await temporaryDirectory('bundles');
 });
 afterAll(() => removeDirectory(directory));
 beforeEach(async () => {
-  releases = await openReleases(temporal);
+  releases = await openReleases();
 }, 300_000);
 afterEach(() => releases.close());
+
+/** Steps short enough to see, and enough of them for processes to start meanwhile. */
+const LADDER = { TEST_LADDER_SECONDS: ['0', ...Array.from({ length: 29 }, () => '3')].join() };
+
+/** A partner, and worker processes of several releases in a deployment of their own. */
+async function openReleases() {
+  const deploymentName = `rollout-${randomBytes(4).toString('hex')}`;
+  const scene = await openCrashScene({ temporal });
+  // How long the change is announced matters to eager starts only, which have a test of their own.
+  const orders = temporalOrders(
+    { namespace: temporal.namespace, connection: { address: temporal.address } },
+    { taskQueue: scene.taskQueue, deployment: deploymentName },
+    100,
+  );
+  const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
+  return {
+    scene,
+    /** Starts a worker process of a build. */
+    release: (buildId: string, environment: Readonly<Record<string, string>> = {}) =>
+      scene.worker({
+        ...LADDER,
+        // As Temporal's Worker Controller names them.
+        TEMPORAL_DEPLOYMENT_NAME: deploymentName,
+        TEMPORAL_WORKER_BUILD_ID: buildId,
+        ...environment,
+      }),
+    // Its pollers may be a moment behind its readiness.
+    setCurrent: (buildId: string) =>
+      until(() => succeeds(orders.setCurrent(buildId)), `${buildId} is current`, 60_000),
+    /** What `ops deployments check` of a release with this code would find. */
+    check: (codePath: string) => orders.replayRunning({ bundle: { codePath } }, 10),
+    /** Stores a test. @returns its id and its workflow */
+    notify: async () => {
+      const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
+      return { id, handle: deliveryOf(temporal.client, id) };
+    },
+    rowOf,
+    attempts: async (id: string) => (await rowOf(id))?.attempts.length ?? 0,
+    close: () => scene.close(),
+  };
+}
 
 test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost', async () => {
   const { scene, release, setCurrent, check, notify, attempts, rowOf } = releases;
