@@ -9,7 +9,7 @@ import {
   closeLater,
   startRawReceiver,
 } from '../outbound/partner';
-import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { useDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { readable } from '../support/emitted';
 import { localActivitiesOf, warmUp } from '../support/fast-path';
@@ -41,11 +41,15 @@ const partnerOf = (kind: Kind) => `P2${String(KINDS.indexOf(kind)).padStart(5, '
 const temporal = testTemporal();
 const taskQueue = randomTaskQueue('words');
 const keys = newKeyRingText();
-let database: OpenTestDatabase;
 let worker: WorkerProcess;
 
+// Before the database goes.
+afterAll(async () => {
+  await worker?.close();
+  await closeAll();
+});
+const database = useDatabase();
 beforeAll(async () => {
-  database = await openTestDatabase();
   const ports: number[] = [];
   for (const kind of KINDS) {
     const certificate = kind === 'another certificate' ? 'words4711.partner.test' : HOST;
@@ -72,11 +76,6 @@ beforeAll(async () => {
   });
   await worker.ready();
 }, 120_000);
-afterAll(async () => {
-  await worker?.close();
-  await closeAll();
-  await database?.close();
-});
 
 const send = async (kind: Kind) => (await storeTest(database, { partnerId: partnerOf(kind) })).notificationId;
 const ended = (id: string) =>

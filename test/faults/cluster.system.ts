@@ -16,10 +16,8 @@ test(
     // Its processes have it on their command lines, which is how the watchdog finds them.
     const directory = await temporaryDirectory('storm-cluster');
     const dismissWatchdog = startWatchdog(directory);
-    const storm = startNode(
-      ['--import', 'tsx', join(root, 'scripts/storm-cluster.ts'), '--short', '--json'],
-      { cwd: root, environment: { TMPDIR: directory } },
-    );
+    const command = ['--import', 'tsx', 'scripts/storm-cluster.ts', '--short', '--json'];
+    const storm = startNode(command, { cwd: root, environment: { TMPDIR: directory } });
     const code = await storm.ended;
     dismissWatchdog();
     await removeDirectory(directory);

@@ -13,16 +13,17 @@ fileNeeds('HAProxy');
 let api: TestApi;
 let lender: InternalClient;
 let open: HaProxy;
-const agents: Agent[] = [];
+let dispatcher: Agent;
 
 beforeAll(async () => {
   api = await startTestApi({});
   lender = await internalClient(api);
   open = await startHaProxy(api, api);
+  dispatcher = new Agent({ connect: { ca: open.ca } });
 }, 120_000);
 
 afterAll(async () => {
-  await Promise.all(agents.map((agent) => agent.destroy()));
+  await dispatcher?.destroy();
   await open?.close();
   await api?.close();
 });
@@ -30,8 +31,6 @@ afterAll(async () => {
 test.each(['/health', '/ready', '/metrics', '/', '/v1/finance-quote', '/internal/v2', '//metrics'])(
   '%s is not theirs',
   async (path) => {
-    const dispatcher = new Agent({ connect: { ca: open.ca } });
-    agents.push(dispatcher);
     const headers = { authorization: `Bearer ${lender.key}` };
     const { statusCode, body } = await request(`${open.lendersUrl}${path}`, { dispatcher, headers });
     expect(statusCode).toBe(404);
@@ -126,8 +125,8 @@ describe('made-up service keys', () => {
     await Promise.all(flood.slice(0, 320));
     const before = performance.now();
     const own = new Agent({ connect: { ca: proxy.ca } });
-    agents.push(own);
     for (const { key } of [known, fresh]) expect(await ask(key, '203.0.113.1', own)).toBe(404);
+    await own.destroy();
     expect(performance.now() - before).toBeLessThan(10_000);
     expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
   }, 120_000);

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { connect as connectPlainly } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, createServer } from 'node:tls';
-import { promisify } from 'node:util';
+import { connect } from 'node:tls';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { issueCertificate } from '../../runtime/certificates/issue';
 import { fileNeeds } from '../support/needs';
+import { startNode } from '../support/project-process';
 import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { readConfig } from '../../runtime/config/config';
@@ -23,19 +21,15 @@ let temporal: ProductionTemporal;
 let ca: Buffer;
 let stranger: TestTls;
 
-const run = (script: string, environment: Readonly<Record<string, string>>, ...args: string[]) =>
-  promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], ...environment },
-  });
-
 beforeAll(async () => {
   temporal = await startProductionTemporal();
   const file = (name: string) => readFile(join(temporal.certificates, 'client', name));
   ca = await file('ca.pem');
   stranger = await createTestTls([{ type: 'dns', value: 'temporal-client' }]);
   // The job of that name: it waits for the server, and proves that our certificate is accepted.
-  await run('bin/prepare-temporal.ts', temporal.environment);
+  const { environment } = temporal;
+  const preparing = startNode(['--import', 'tsx', 'bin/prepare-temporal.ts'], { cwd: root, environment });
+  expect([await preparing.ended, preparing.output()]).toEqual([0, expect.any(String)]);
 }, 1_200_000);
 
 afterAll(async () => {
@@ -52,15 +46,11 @@ test.each([
   ['without TLS', () => undefined],
   ['without a certificate', () => tlsWith()],
   ["with another authority's certificate", () => tlsWith(stranger)],
-])(
-  '%s neither a client nor a worker is let in',
-  async (_how, tls) => {
-    const options = { address: temporal.address, tls: tls() ?? null };
-    await expect(Connection.connect({ ...options, connectTimeout: 3_000 })).rejects.toThrow(/\w/);
-    await expect(NativeConnection.connect(options)).rejects.toThrow(/\w/);
-  },
-  60_000,
-);
+])('%s neither a client nor a worker is let in', async (_how, tls) => {
+  const options = { address: temporal.address, tls: tls() ?? null };
+  await expect(Connection.connect({ ...options, connectTimeout: 3_000 })).rejects.toThrow(/\w/);
+  await expect(NativeConnection.connect(options)).rejects.toThrow(/\w/);
+});
 
 /** What becomes of a connection within a second. */
 async function standing(address: string, pair: { cert?: Buffer | string; key?: Buffer | string } | null) {
@@ -107,24 +97,3 @@ test('a process of ours says what is wrong: no certificate, another name', async
   const misnamed = { ...temporal.environment, TEMPORAL_TLS_SERVER_NAME: 'other' };
   expect(await reason(misnamed)).toMatch(/NotValidForName/);
 }, 60_000);
-
-test('the certificate of a client does not serve as the server', async () => {
-  const authorityOf = (name: string) => readFile(join(temporal.certificates, 'authority', name), 'utf8');
-  const authority = { cert: await authorityOf('cert.pem'), key: await authorityOf('key.pem') };
-  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
-  const names = [{ type: 'dns', value: 'temporal' }] as const;
-  const client = await issueCertificate(authority, names, validity, ['clientAuth']);
-  const server = createServer({ cert: client.cert, key: client.key }, (socket) => socket.end());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  try {
-    const refusal = await new Promise<string>((resolve) => {
-      const socket = connect({ port, host: '127.0.0.1', ca, servername: 'temporal' });
-      socket.once('secureConnect', () => resolve('accepted'));
-      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    });
-    expect(refusal).toMatch(/PURPOSE/);
-  } finally {
-    server.close();
-  }
-});

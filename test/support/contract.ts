@@ -10,16 +10,11 @@ interface DocumentedResponse {
 
 type Json = { [name: string]: unknown };
 
-/** The document with every object closed: a field that it does not name fails a test. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value as Json).map(([name, inner]) => [name, closed(inner)]);
-  const copy = Object.fromEntries(entries) as Json;
-  return copy['type'] === 'object' && copy['properties'] !== undefined
-    ? { ...copy, additionalProperties: false }
-    : copy;
-}
+/** For JSON.parse: every object is closed, so that a field that the document does not name fails a test. */
+const closed = (_name: string, value: Json | null) =>
+  value?.['type'] === 'object' && value['properties'] !== undefined
+    ? { ...value, additionalProperties: false }
+    : value;
 
 export interface Call {
   readonly method: string;
@@ -39,7 +34,7 @@ export interface AnswerOnWire {
  */
 function contractOf(document: { readonly paths: object }): (call: Call, answer: AnswerOnWire) => void {
   const ajv = addFormats(new Ajv2020({ strict: false, allErrors: true, validateSchema: false }));
-  ajv.addSchema({ $id: 'openapi', ...(closed(document) as Json) });
+  ajv.addSchema({ $id: 'openapi', ...(JSON.parse(JSON.stringify(document), closed) as Json) });
   const validators = new Map<string, ValidateFunction>();
   const operations = Object.entries(document.paths).map(([path, operation]) => ({
     path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),

@@ -15,11 +15,8 @@ export async function stackEnvironment(dataDir: string): Promise<Record<string, 
 async function freeStackPort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 11_000);
-    const wanted = Object.values(stackPorts(port)).map((each) => ({
-      setting: '',
-      host: '127.0.0.1',
-      port: each,
-    }));
+    const host = '127.0.0.1';
+    const wanted = Object.values(stackPorts(port)).map((each) => ({ setting: '', host, port: each }));
     if (await succeeds(checkPorts(wanted))) return port;
   }
 }
