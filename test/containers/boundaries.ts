@@ -1,6 +1,5 @@
 import { deepStrictEqual, strictEqual } from 'node:assert';
 import { spawn } from 'node:child_process';
-import { connect } from 'node:net';
 import { MACHINE } from './partner';
 import type { Scene } from './scene';
 
@@ -44,7 +43,7 @@ const PORTS = [
   8443, 8444, 9090, 9100, 9115,
 ];
 
-/** Tried from a container on one network, as `address:port`: all ports of all containers, and the gateways behind which the machine is. */
+/** Tried from a container on one network, and from outside, as `address:port`: all ports of all containers, and the gateways behind which the machine is. */
 const SCAN = `const net = require('node:net');
 const reach = (to) => new Promise((resolve) => { const at = to.lastIndexOf(':');
   const socket = net.connect({ host: to.slice(0, at), port: Number(to.slice(at + 1)), timeout: 1500 });
@@ -95,23 +94,10 @@ export async function network(scene: Scene): Promise<void> {
         .map((one) => `${nameOf.get(one.split(':')[0] ?? '') ?? one.split(':')[0]}:${one.split(':')[1]}`);
       strictEqual([...new Set(reached)].toSorted().join(' '), expected, `from ${name}`);
     }
-    const open = (port: number) =>
-      new Promise<boolean>((resolve) => {
-        const socket = connect({ host: MACHINE.ipv4, port, timeout: 1_500 });
-        for (const [event, yes] of [
-          ['connect', true],
-          ['error', false],
-          ['timeout', false],
-        ] as const)
-          socket.once(event, () => {
-            resolve(yes);
-            socket.destroy();
-          });
-      });
-    const found = await Promise.all(PORTS.map(open));
-    deepStrictEqual(
-      PORTS.filter((_, nth) => found[nth]),
-      [80, 443, OWN],
+    const outside = PORTS.map((port) => `${MACHINE.ipv4}:${port}`);
+    strictEqual(
+      await project.run(`'${process.execPath}' -e "$(cat scan.js)" ${outside.join(',')}`),
+      [80, 443, OWN].map((port) => `${MACHINE.ipv4}:${port}`).join(' '),
       'from outside',
     );
   } finally {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startDnsServer } from '../support/dns-server';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
 import { startLoad } from './load';
@@ -46,12 +46,15 @@ export async function startOutside() {
     const text = await answer.body.text();
     return { status: answer.statusCode, body: JSON.parse(text || '{}') };
   };
-  const quote = {
+  const order = {
+    partner_id: 'P100001',
     merchant_id: 'M200001',
     loan_amount: '900.00',
     customer_deposit: '100.00',
     merchant_finance_url: 'https://shop.example/finance',
   };
+  const quote = (key: string, address: string) =>
+    call(shop, `https://${address}/v1/finance-quote`, key, order);
   /** Lenders repeat until they are answered. */
   const tell = async (path: string, key: string, body: unknown) => {
     for (let tries = 0; ; tries += 1) {
@@ -71,15 +74,10 @@ export async function startOutside() {
     receiver,
     /** For the proxy: the chain and its key in one file. */
     async certificate(): Promise<string> {
-      const tls: IssuedCertificate = await issueCertificate(
-        authority,
-        [{ type: 'dns', value: NAME }],
-        validity,
-      );
-      return tls.cert + tls.key;
+      const { cert, key } = await issueCertificate(authority, [{ type: 'dns', value: NAME }], validity);
+      return cert + key;
     },
-    quote: (key: string, address: string) =>
-      call(shop, `https://${address}/v1/finance-quote`, key, { ...quote, partner_id: 'P100001' }),
+    quote,
     test: (key: string) => call(shop, `https://${MACHINE.ipv4}/v1/notifications/test`, key, null),
     /** As an integration on another machine, with a client certificate. */
     lenderCalls: (key: string, path: string, body: unknown) =>
@@ -93,17 +91,14 @@ export async function startOutside() {
         ca: authority.cert,
         servername: NAME,
         key,
-        body: JSON.stringify({ ...quote, partner_id: 'P100001' }),
+        body: JSON.stringify(order),
         clients: 4,
       });
       const events: string[] = [];
       let stopping = false;
       const lending = (async () => {
         while (!stopping) {
-          const quoted = await call(shop, `https://${MACHINE.ipv4}/v1/finance-quote`, key, {
-            ...quote,
-            partner_id: 'P100001',
-          }).catch(() => undefined);
+          const quoted = await quote(key, MACHINE.ipv4).catch(() => undefined);
           if (quoted?.status !== 200) {
             await sleep(300);
             continue;

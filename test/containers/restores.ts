@@ -1,5 +1,6 @@
 import { deepStrictEqual, match, ok, rejects } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/delivery';
 import { MACHINE } from './partner';
 import { reckon, type Scene } from './scene';
 
@@ -9,19 +10,15 @@ const inPostgres = ({ project }: Scene, script: string) =>
   project.run(`docker compose exec -T --user postgres postgres bash -c '${script}'`);
 const archiveOf = async (scene: Scene) => (await inPostgres(scene, 'ls /backups/archive')).split('\n');
 
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await holds()); tries += 1) {
-    ok(tries < 400, what);
-    await sleep(300);
-  }
-}
+/** Longest wait for the archive, in milliseconds. */
+const ARCHIVE_MS = 120_000;
 
 /** Ends the file of the log that is being written, and waits until it is in the archive. */
 async function archived(scene: Scene): Promise<void> {
   // Without anything new in it the file would not end.
   await scene.project.sql("select pg_create_restore_point('test')");
   const [file] = await scene.project.sql('select pg_walfile_name(pg_switch_wal())');
-  await until('the log is archived', async () => (await archiveOf(scene)).includes(`${file}.gz`));
+  await until(async () => (await archiveOf(scene)).includes(`${file}.gz`), 'the log is archived', ARCHIVE_MS);
 }
 
 /** Seven nights are kept, and of the archive what the oldest of them needs. */
@@ -79,9 +76,9 @@ async function failingArchive(scene: Scene): Promise<void> {
   await inPostgres(scene, 'mv /backups/archive /backups/away');
   await scene.project.sql("select pg_create_restore_point('test')");
   await scene.project.sql('select pg_switch_wal()');
-  await until('the archive fails', failing);
+  await until(failing, 'the archive fails', ARCHIVE_MS);
   await inPostgres(scene, 'mv /backups/away /backups/archive');
-  await until('the archive works again', async () => !(await failing()));
+  await until(async () => !(await failing()), 'the archive works again', ARCHIVE_MS);
 }
 
 /** A mistake is undone to the moment before it; then a lost server comes back, and then the dump. */
