@@ -65,11 +65,11 @@ async function sendOthers(count: number): Promise<number[]> {
 }
 
 test('500 due to a host that is dead do not keep another partner waiting', async () => {
-  await startWorker();
   const dead = await newPartner(
     service.receiver.url.replace(String(service.receiver.port), String(closedPort)),
   );
   await storeMany(dead, 500);
+  await startWorker();
   await until(async () => (await countState(dead, 'started')) > SLOTS, 'attempts that fail');
   const took = await sendOthers(5);
   expect(took[2]).toBeLessThan(2_000);

@@ -62,11 +62,9 @@ test('its workflow removes what is past its time, and tells by its result how mu
   const kept = await storeOldNotification(database, 3_000, 'held');
   await storeOldQuote(database, 900);
   await schedule().trigger();
-  const { recentActions } = await until(
-    async () => (await schedule().describe()).info.recentActions.length > 0,
-    'a run',
-  ).then(async () => (await schedule().describe()).info);
-  const [run] = recentActions;
+  const runs = async () => (await schedule().describe()).info.recentActions;
+  await until(async () => (await runs()).length > 0, 'a run');
+  const [run] = await runs();
   if (run?.action.type !== 'startWorkflow') throw new Error('nothing was started');
   const { workflowId, firstExecutionRunId } = run.action.workflow;
   const result = await temporal.client.workflow.getHandle(workflowId, firstExecutionRunId).result();

@@ -6,8 +6,6 @@ import { addMerchant } from '../support/merchants';
 
 const TIMEOUT_MS = 4_000;
 
-jest.setTimeout(60_000);
-
 let api: TestApi;
 beforeAll(async () => {
   const environment = { DATABASE_POOL_SIZE: '2', DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };

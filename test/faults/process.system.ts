@@ -2,8 +2,6 @@ import { goodQuote, useApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { until } from '../support/delivery';
 
-jest.setTimeout(60_000);
-
 /** Issues the keys and looks into the database. */
 const admin = useApi();
 /** Loaded ahead of the API: on SIGUSR2 it makes a fault that nobody waits for. */

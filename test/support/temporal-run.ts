@@ -8,15 +8,9 @@ import { emitWorkflows } from './emitted';
 import { freePort } from '../../dev/ports';
 
 /** What globalSetup offers to the test files that ask. */
-export interface SharedTemporal {
-  readonly address: string;
-  readonly namespace: string;
-}
+export type SharedTemporal = Pick<RunningTemporal, 'address' | 'namespace'>;
 export interface SharedBundle {
   readonly codePath: string;
-}
-export interface SharedTimeSkipping {
-  readonly executable: string;
 }
 
 const workflows = join(__dirname, '..', '..', 'workflows');
@@ -43,7 +37,7 @@ export function temporalOfRun(directory: string) {
         await writeFile(codePath, code);
         return { codePath };
       },
-      'time-skipping': async (): Promise<SharedTimeSkipping> => ({
+      'time-skipping': async () => ({
         executable: await findTimeSkippingServer({ directory, onProgress: say }),
       }),
     },

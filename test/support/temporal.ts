@@ -5,7 +5,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { fileNeeds } from './needs';
 import { demand } from './on-demand';
-import type { SharedBundle, SharedTemporal, SharedTimeSkipping } from './temporal-run';
+import type { SharedBundle, SharedTemporal } from './temporal-run';
 
 /** The first start on a machine may have to build the server. */
 const PATIENCE_MS = 1_200_000;
@@ -40,8 +40,8 @@ export function testTemporal(): TestTemporal {
 export function timeSkippingServer(): TestTemporal {
   fileNeeds('time-skipping Temporal');
   return register(async () => {
-    const { executable: path } = await demand<SharedTimeSkipping>('time-skipping');
-    return startTimeSkipping(path);
+    const { executable } = await demand<{ executable: string }>('time-skipping');
+    return startTimeSkipping(executable);
   });
 }
 
