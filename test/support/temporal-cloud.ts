@@ -39,7 +39,8 @@ export async function startTemporalCloud(server: ProductionTemporal, namespace: 
     return { ca: await read('ca'), cert: await read('cert'), key: await read('key') };
   };
   const own = { ...(await certificates('client')), servername: 'temporal' };
-  const upstream = connect(`https://${server.address}`, own);
+  const reach = () => connect(`https://${server.address}`, own).on('error', () => undefined);
+  let upstream = reach();
   const limit = { perSecond: 1_000_000, left: 1, atMs: 0 };
   const seen = { actions: 0, throttled: 0, calls: [] as string[] };
 
@@ -78,6 +79,8 @@ export async function startTemporalCloud(server: ProductionTemporal, namespace: 
   /** @returns whether the server did what it was asked */
   function forward(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean> {
     const { host: _host, connection: _connection, ...rest } = headers;
+    // A server closes a connection that nothing has come over for a minute.
+    if (upstream.closed || upstream.destroyed) upstream = reach();
     const call = upstream.request({ ...rest, ':authority': server.address });
     stream.once('close', () => call.close());
     call.end(body);
