@@ -133,10 +133,13 @@ const partnerIdSchema = z
   .regex(/^P\d{6}$/, 'partner_id must be the letter P followed by six digits.')
   .meta({ description: 'The partner that owns the API key.', examples: ['P100001'] });
 
+/** The two forms of a merchant's id (spec 2.2). */
+export const MERCHANT_ID = /^(M\d{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})$/;
+
 const merchantIdSchema = z
   .string()
   .regex(
-    /^(M\d{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})$/,
+    MERCHANT_ID,
     'merchant_id must be the letter M followed by six or seven digits, or two letters and three groups of four characters joined by hyphens.',
   )
   .meta({

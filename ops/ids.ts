@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { sql } from 'drizzle-orm';
+import { MERCHANT_ID } from '../contracts/quote-request';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 
@@ -22,7 +23,7 @@ const LENDERS = ': ops lenders list shows those that do';
 
 const SUBJECTS = {
   partner: kind('Partner', 'P100001', /^P\d{6}$/, 'partners where partner_id = $'),
-  merchant: kind('Merchant', 'M123456', /^M\d{6}$/, 'merchants where merchant_id = $'),
+  merchant: kind('Merchant', 'M123456', MERCHANT_ID, 'merchants where merchant_id = $'),
   product: prefixed('Product', 'prd', 'products where product_id = $'),
   lender: kind('Lender', 'lender_a', /^[a-z][a-z0-9_]{1,31}$/, 'lenders where lender = $', LENDERS),
   key: prefixed('Key', 'key', 'api_keys where key_id = $'),

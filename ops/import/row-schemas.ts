@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MERCHANT_ID } from '../../contracts/quote-request';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { Refused } from '../../db/refused';
 import { formatPence } from '../../domain/money';
@@ -78,7 +79,7 @@ const day = z
 const merchantId = z
   .string({ error: typed('text in quotes') })
   .regex(
-    /^(M\d{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})$/,
+    MERCHANT_ID,
     'must be M and six or seven digits, or two capital letters and three groups of four joined by hyphens',
   );
 

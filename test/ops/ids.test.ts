@@ -75,6 +75,14 @@ test('each argument and option takes an id that is looked up, has a parser of it
   expect(expected.length).toBeGreaterThan(50);
 });
 
+test.each(['M1234567', 'AB-1C2D-3E4F-5G6H'])(
+  'the merchant id %s is one, as in a quote request',
+  async (id) => {
+    await ops.json(`merchants create ${id} --trading-name`, 'Example Shop');
+    expect(await ops.json(`merchants show ${id}`)).toMatchObject({ merchant_id: id });
+  },
+);
+
 test.each(expected)(
   '$command $name: one that is mistyped or unknown is an error that says so, 2',
   async ({ kind, call }) => {
