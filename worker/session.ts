@@ -5,7 +5,7 @@ import type { createActivities } from '../activities';
 import { faultText } from '../runtime/temporal/connect';
 import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import { codeOptions, workflowCode } from '../runtime/temporal/workflow-code';
-import { startLoop, withTimeout } from '../timing/timing';
+import { startLoop, TimeoutError, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
 import type { WorkerOptions } from './options';
 
@@ -20,6 +20,9 @@ const SLOTS_TO_ASK = 32;
 /** Temporal's client has no timeout for a server that accepts a connection and does not answer. */
 const CONNECT_TIMEOUT_MS = 10_000;
 const READY_TIMEOUT_MS = 5_000;
+/** How often the connection is tried, and how long it may be silent until another is tried beside it. */
+const WATCH_EVERY_MS = 5_000;
+const SILENT_MS = 15_000;
 const RECONNECT_MS = [500, 1_000, 2_000] as const;
 const LONGEST_RECONNECT_MS = 5_000;
 
@@ -149,15 +152,49 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
 
   async function serve(session: WorkerSession): Promise<void> {
     const dispatch = startDispatch(session.client);
+    let giveUp: () => void = () => undefined;
+    const lost = new Promise<void>((resolve) => (giveUp = resolve));
+    const watch = watchConnection(session, giveUp);
     now.session = session;
     now.dispatch = dispatch;
     try {
-      await session.running;
+      await Promise.race([session.running, lost]);
     } finally {
       now.dispatch = null;
-      await dispatch.stop();
+      await Promise.all([watch.stop(), dispatch.stop()]);
       now.session = null;
     }
+  }
+
+  // The SDK's native part has no timeout for the TLS handshake when it connects again. A host or a proxy
+  // that accepts the connection and then disappears would hold up every call of this worker for good, those
+  // that end the session too: another is opened without waiting for its end.
+  function watchConnection(session: WorkerSession, giveUp: () => void) {
+    let answeredMs = performance.now();
+    return startLoop({
+      async round() {
+        const asked = withTimeout(
+          session.client.workflowService.getSystemInfo({}),
+          READY_TIMEOUT_MS,
+          'Temporal',
+        );
+        const silent = await asked.then(
+          () => false,
+          (error: unknown) => error instanceof TimeoutError,
+        );
+        if (!silent) answeredMs = performance.now();
+        if (performance.now() - answeredMs < SILENT_MS) return;
+        const another = await openNativeConnection(options.temporal.connection).catch(() => null);
+        if (another === null) return;
+        await another.close();
+        logger.error('worker: its connection to Temporal answers nothing, although Temporal does');
+        void session.stop();
+        giveUp();
+        return 'done';
+      },
+      everyMs: WATCH_EVERY_MS,
+      onError: (error) => logger.error({ err: error }, 'worker: its connection could not be tried'),
+    });
   }
 
   const loop = startLoop({

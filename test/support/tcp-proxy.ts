@@ -8,6 +8,7 @@ export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 export async function startTcpProxy({ port }: { readonly port: number }) {
   const sockets = new Set<Socket>();
   let delayMs = 0;
+  let swallows = false;
   let frozen: Promise<void> | undefined;
   let thaw = () => {};
 
@@ -39,6 +40,10 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
   };
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    if (swallows) {
+      sockets.add(client.on('error', () => undefined).resume());
+      return;
+    }
     const upstream = connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true });
     sockets.add(client).add(upstream);
     join(client, upstream);
@@ -64,6 +69,8 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
       frozen = undefined;
       thaw();
     },
+    /** New connections are accepted, and nothing is ever passed on between them and the server. */
+    swallow: (on: boolean) => void (swallows = on),
     cut,
     close: async () => {
       cut();
