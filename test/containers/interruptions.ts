@@ -43,6 +43,8 @@ export async function temporalUpgrade(scene: Scene): Promise<void> {
 export async function temporalLost(scene: Scene): Promise<void> {
   const { project, outside } = scene;
   const startedAgain = () => project.sql('select event_id from notifications where generation > 1');
+  const builds = async () =>
+    (await project.try('docker compose run --rm -T ops deployments show --json')).out;
   const before = await startedAgain();
   const lost = await underTraffic(scene, async () => {
     outside.answerWith(503);
@@ -53,6 +55,9 @@ export async function temporalLost(scene: Scene): Promise<void> {
     );
     outside.answerWith(200);
     await project.page('docker compose up -d --wait');
+    // Workers count as healthy before they have reached the new server.
+    for (let tries = 0; !(await builds()).includes('"one"'); tries += 1)
+      ok(tries < 40, 'the workers have not announced their build');
     await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: 'one' });
   });
   deepStrictEqual(lost, []);
