@@ -33,8 +33,7 @@ export async function scrapeAfterTraffic(
       'a failed workflow task is counted',
     );
     await watched();
-    const apiPage = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-    const text = `${apiPage}${await worker.metrics()}`;
+    const text = `${await api.metrics()}${await worker.metrics()}`;
     return { text, served: samplesOf(text) };
   } finally {
     await scene.close();

@@ -1,6 +1,7 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { PATHS } from '../support/fast-path';
+import { metricIn } from '../support/http-call';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { testTemporal } from '../support/temporal';
 import type { ApiProcess } from '../support/api-process';
@@ -80,11 +81,8 @@ test('without Postgres a worker is scraped all the same, without what is read th
   const scrape = async () => {
     const page = await worker.metrics();
     expect(page).toMatch(/^process_resident_memory_bytes \d/m);
-    const [, errors] = /^pfqs_dispatch_error_total (\d+)$/m.exec(page) ?? [];
-    return {
-      figures: read.filter((name) => new RegExp(`^${name}[ {]`, 'm').test(page)),
-      errors: Number(errors),
-    };
+    const figures = read.filter((name) => new RegExp(`^${name}[ {]`, 'm').test(page));
+    return { figures, errors: metricIn(page, 'pfqs_dispatch_error_total') };
   };
   expect(await scrape()).toMatchObject({ figures: read });
   const away = [

@@ -91,7 +91,7 @@ test('a namespace that is missing: the worker says so, the API does not care, an
   await storeTest(scene.database, { partnerId: scene.partnerId });
   await worker.unreadyFor(namespace);
   expect(await worker.readiness()).toMatchObject({ status: 503 });
-  expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+  expect(await api.readyStatus()).toBe(200);
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
 
   const client = await temporal.register(namespace);

@@ -55,7 +55,7 @@ test('a full disk: writes fail with 500, reads go on, and all is well once there
   // A merchant that is not in memory is looked for in Postgres, and a key of one's own goes on to be one.
   expect(await api.quote({ merchant_id: 'M999999' })).toMatchObject({ status: 404 });
   expect((await sql`select 1 from quotes where quote_id = ${stored[0] ?? ''}`).count).toBe(1);
-  expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+  expect(await api.readyStatus()).toBe(200);
 
   await disk.free();
   for (let tries = 0; tries < 20; tries += 1) expect(await quote()).toBe(200);

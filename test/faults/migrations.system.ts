@@ -34,7 +34,7 @@ test('two processes that boot with --migrate on an empty database: one applies, 
     });
   const apis = await Promise.all([start(), start()]);
   for (const api of apis) {
-    expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+    expect(await api.readyStatus()).toBe(200);
     expect(api.output()).not.toMatch(/"level":(50|60)/);
     await api.close();
   }

@@ -39,7 +39,7 @@ test('pools that slow statements hold: 500 within the deadline, then on', async 
     const lookUps = Array.from({ length: 10 }, (_, at) => api.quote({ merchant_id: `M99999${at}` }));
     await sessionsAre(QUOTE_STATEMENTS_AT_A_TIME, 'pfqs api quotes', 'active');
     await sessionsAre(2, 'pfqs api', 'active');
-    expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(503);
+    expect(await api.readyStatus()).toBe(503);
     return Promise.all([...inserts, ...lookUps]);
   });
   // Nobody waited for the minute that the inserts would have taken. (Slack: a busy machine.)
@@ -55,7 +55,7 @@ test('pools that slow statements hold: 500 within the deadline, then on', async 
   await sql`drop trigger dawdle on quotes`;
   for (let calls = 0; calls < 10; calls += 1)
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
-  expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+  expect(await api.readyStatus()).toBe(200);
 });
 
 test('a transaction left idle is ended by the server, its locks with it, and not silently', async () => {

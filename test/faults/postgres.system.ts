@@ -9,10 +9,6 @@ import { migrateWithLogins } from '../support/roles';
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const SERVER_FAULT = { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } };
 
-async function ready(api: TestApi): Promise<number> {
-  return (await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status;
-}
-
 const recovered = (api: TestApi) =>
   until(async () => (await api.quote()).status === 200, 'it has recovered', 10_000);
 
@@ -31,17 +27,17 @@ describe('a server of its own', () => {
   });
 
   test('a restart: not ready and 500 meanwhile, then on without a restart of ours', async () => {
-    expect(await ready(api)).toBe(200);
+    expect(await api.readyStatus()).toBe(200);
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
     await server.stopImmediately();
     const answer = await api.quote({ merchant_id: 'M100001' });
     expect(answer).toMatchObject(SERVER_FAULT);
     expect(answer.headers['x-request-id']).toMatch(/^rq_/);
     expect(answer.text).not.toMatch(/postgres|ECONN|sql/i);
-    expect(await ready(api)).toBe(503);
+    expect(await api.readyStatus()).toBe(503);
     await server.start();
     await recovered(api);
-    expect(await ready(api)).toBe(200);
+    expect(await api.readyStatus()).toBe(200);
     expect(await api.quote({ merchant_id: 'M100001' })).toMatchObject({ status: 200 });
   });
 

@@ -1,4 +1,4 @@
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { exchange, expectBad, pause, quoteBytes } from './raw';
 
@@ -6,22 +6,16 @@ jest.setTimeout(120_000);
 
 const MEBIBYTE = 1024 ** 2;
 
-/** Issues the key. */
-let admin: TestApi;
 let api: ApiProcess;
+// Before the database goes.
+afterAll(() => api?.close());
+/** Issues the key. */
+const admin = useApi();
 beforeAll(async () => {
-  admin = await startTestApi();
   api = await startApiProcess({ databaseUrl: admin.databaseUrl });
 });
-afterAll(async () => {
-  await api?.close();
-  await admin.close();
-});
 
-async function residentBytes(): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  return Number(/^process_resident_memory_bytes (\d+)$/m.exec(text)?.[1]);
-}
+const residentBytes = () => api.metric('process_resident_memory_bytes');
 
 /** Five clients at a time, each with 10 MiB: announced, in chunks, in headers. @returns the most memory seen. */
 async function attack(rounds: number): Promise<number> {

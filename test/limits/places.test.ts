@@ -14,10 +14,7 @@ beforeAll(async () => {
   await scene.startWorker();
 }, 120_000);
 afterAll(() => scene?.close());
-beforeEach(async () => {
-  await scene.begin(null);
-  scene.answer(() => 200);
-});
+beforeEach(() => scene.begin(null));
 
 const NOVEMBER = '2026-11-10T12:00:00Z';
 

@@ -56,7 +56,7 @@ export const dripping = (first: string, then: string, everyMs: number) => (socke
 };
 
 /** Writes the same without end, as fast as it is taken. @returns how many bytes were taken so far. */
-export function flood(to: Writable, chunk: string): () => number {
+export function flood(to: Writable, chunk: string | Buffer): () => number {
   let taken = 0;
   const more = () => {
     while (!to.destroyed && to.write(chunk)) taken += chunk.length;

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
 import { goodQuote } from '../support/api';
-import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { startApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
@@ -55,15 +55,10 @@ async function callsOf(environment: Record<string, string>, logged: RegExp = /li
     for (let nth = 0; nth < 4; nth += 1) statuses.push(await quote());
     // What it logs is written at its leisure.
     await until(() => logged.test(api.output()), `logs ${logged}`);
-    return { statuses, fallbacks: await fallbacksOf(api), log: api.output() };
+    return { statuses, fallbacks: await api.metric('pfqs_rate_limit_fallback_total'), log: api.output() };
   } finally {
     await api.close();
   }
-}
-
-async function fallbacksOf(api: ApiProcess): Promise<number> {
-  const page = await (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
-  return Number(/^pfqs_rate_limit_fallback_total (\d+)$/m.exec(page)?.[1]);
 }
 
 test('calls are counted in it over rediss:// with its password', async () => {

@@ -5,7 +5,7 @@ import { startApi } from '../../api/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase, openDatabaseAt } from './database';
 import { emitMetrics, emittedBy } from './emitted';
-import { callOver, type CallOptions } from './http-call';
+import { callOver, saysOfItself, type CallOptions } from './http-call';
 import { demand } from './on-demand';
 import { addPartner } from './partner-events';
 import { asRole } from './roles';
@@ -75,7 +75,6 @@ export async function startTestApi(options: TestApiOptions = {}) {
       },
       wanted,
     );
-  const metrics = async () => (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text();
   return {
     port: api.apiPort,
     internalPort: api.internalPort,
@@ -89,12 +88,7 @@ export async function startTestApi(options: TestApiOptions = {}) {
     // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
     logged: (text: string): any[] =>
       logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
-    metrics,
-    /** A value of it; NaN where there is none. @param name with its labels. */
-    async metric(name: string) {
-      const line = (await metrics()).split('\n').find((one) => one.startsWith(`${name} `));
-      return Number(line?.slice(name.length + 1));
-    },
+    ...saysOfItself(api.internalPort),
     call,
     get: (path: string, key: string | null = keys.test) => call({ method: 'GET', path, key }),
     /** `POST /v1/finance-quote` with a good body changed by these fields. */

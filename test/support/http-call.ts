@@ -54,3 +54,21 @@ export const refusal = (status: number, code: string, details?: object) => ({
   status,
   body: { success: false, error: { code, ...(details && { details }) } },
 });
+
+/** A value of a page of metrics; NaN where there is none. @param name with its labels. */
+export function metricIn(page: string, name: string): number {
+  const line = page.split('\n').find((one) => one.startsWith(`${name} `));
+  return Number(line?.slice(name.length + 1));
+}
+
+/** What a process says of itself on its internal listener. */
+export function saysOfItself(internalPort: number) {
+  const page = (path: string) => fetch(`http://127.0.0.1:${internalPort}${path}`);
+  const metrics = async () => (await page('/metrics')).text();
+  return {
+    metrics,
+    /** A value of its metrics, as `metricIn`. */
+    metric: async (name: string) => metricIn(await metrics(), name),
+    readyStatus: async () => (await page('/ready')).status,
+  };
+}

@@ -43,7 +43,7 @@ test('one login that may not create roles runs everything, and the log says what
     args: ['--migrate'],
   });
   try {
-    expect((await fetch(`http://127.0.0.1:${api.internalPort}/ready`)).status).toBe(200);
+    expect(await api.readyStatus()).toBe(200);
     expect(await roles()).toEqual([]);
     // What is logged may reach us after it serves.
     const roleless = 'migrate: this login may not create the roles quotes_api, quotes_worker, quotes_ops';
