@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readSimulateApplication, readSimulateEvent } from '../../contracts/credit-application';
+import type { ErrorCode } from '../../contracts/errors';
 import { partnerApplicationSchema } from '../../contracts/webhook-event';
 import type { SimulateAnswer } from '../../db/applications/simulate';
 import { STORIES, statesAfter, type ApplicationState } from '../../domain/application-states';
@@ -56,18 +57,15 @@ async function record(
   throw new ApiError('EVENT_NOT_APPLICABLE', message, { may_follow: statesAfter(answer.state) });
 }
 
-function refusal(kind: Exclude<SimulateAnswer['kind'], 'created'>): ApiError {
-  switch (kind) {
-    case 'quote_not_found':
-      return new ApiError('QUOTE_NOT_FOUND', 'The quote does not exist.', { field: 'service_quote_id' });
-    case 'product_not_quoted':
-      return new ApiError('PRODUCT_NOT_QUOTED', 'The quote offered no such product.', {
-        field: 'credit_product',
-      });
-    case 'limit_reached':
-      return new ApiError(
-        'SIMULATION_LIMIT_REACHED',
-        'The quote has 20 simulated applications: make another one.',
-      );
-  }
+type Refusal = readonly [ErrorCode, message: string, field?: string];
+
+const REFUSALS: Readonly<Record<Exclude<SimulateAnswer['kind'], 'created'>, Refusal>> = {
+  quote_not_found: ['QUOTE_NOT_FOUND', 'The quote does not exist.', 'service_quote_id'],
+  product_not_quoted: ['PRODUCT_NOT_QUOTED', 'The quote offered no such product.', 'credit_product'],
+  limit_reached: ['SIMULATION_LIMIT_REACHED', 'The quote has 20 simulated applications: make another one.'],
+};
+
+function refusal(kind: keyof typeof REFUSALS): ApiError {
+  const [code, message, field] = REFUSALS[kind];
+  return new ApiError(code, message, field === undefined ? undefined : { field });
 }

@@ -89,14 +89,8 @@ function startTraffic() {
 }
 
 type Verdict = (request: Received) => string;
-const withSecret =
-  (secret: string): Verdict =>
-  (request) =>
-    judgeSignatures(request, secret);
-const withList =
-  (list: readonly string[]): Verdict =>
-  (request) =>
-    judgePublicKeys(request, list);
+const withSecret = (secret: string) => (request: Received) => judgeSignatures(request, secret);
+const withList = (list: readonly string[]) => (request: Received) => judgePublicKeys(request, list);
 /** The different verdicts of each receiver on what arrived of a phase. */
 const verdicts = (arrived: readonly Received[], receivers: Record<string, Verdict>) =>
   Object.fromEntries(

@@ -18,11 +18,9 @@ test('the API killed before the commit: nothing is stored and no place used; a r
   expect(await scene.rows()).toEqual([]);
   expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 0 }]);
 
-  const worker = await scene.worker();
-  await worker.ready();
+  await (await scene.worker()).ready();
   expect(await scene.post(next)).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
   await scene.expectDelivered(['delivered']);
-  await Promise.all([worker.end('SIGTERM'), next.end('SIGTERM')]);
 }, 180_000);
 
 test('the API killed after the commit: the sweep finds the row, delivered once', async () => {
@@ -35,10 +33,9 @@ test('the API killed after the commit: the sweep finds the row, delivered once',
   expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
 
   // It comes after the NOTIFY, and hears of the row by looking only.
-  const worker = await scene.worker();
+  await scene.worker();
   await scene.expectDelivered(['delivered']);
   expect(scene.receiver.received).toHaveLength(1);
-  await worker.end('SIGTERM');
 }, 180_000);
 
 test.each(PATHS)(

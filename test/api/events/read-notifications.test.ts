@@ -7,6 +7,10 @@ import { refusal } from '../../support/http-call';
 import { DELIVERED, FAILED } from '../../support/values';
 
 const api = useApi();
+let other: Awaited<ReturnType<typeof addPartner>>;
+beforeAll(async () => {
+  other = await addPartner(api.database, 'P100002');
+});
 beforeEach(() => api.database.sql`truncate notifications, deliveries, delivery_attempts`);
 
 const PATH = '/v1/notifications';
@@ -186,10 +190,6 @@ describe('pages', () => {
 
 describe('a cursor', () => {
   let cursor: string;
-  let other: { test: string; live: string };
-  beforeAll(async () => {
-    other = await addPartner(api.database, 'P100002');
-  });
   beforeEach(async () => {
     for (let at = 0; at < 3; at += 1) await store({ state: 'failed' });
     cursor = (await list('limit=1&status=failed')).next_cursor ?? '';
@@ -236,10 +236,6 @@ describe('a cursor', () => {
 });
 
 describe('what belongs to others', () => {
-  let other: { partnerId: string; test: string; live: string };
-  beforeAll(async () => {
-    other = await addPartner(api.database, 'P100003');
-  });
   const missing = `ntf_${ulid()}`;
 
   test('is in no list', async () => {
@@ -308,7 +304,6 @@ describe('an application', () => {
   });
 
   test('of another partner or environment is 404, as one that does not exist', async () => {
-    const other = await addPartner(api.database, 'P100004');
     const theirs = await openApplication(api.database, { partnerId: other.partnerId });
     const live = await openApplication(api.database, { partnerId: api.partnerId, environment: 'live' });
     const read = (id: string, key?: string) => api.get(`/v1/credit-applications/${id}`, key);
