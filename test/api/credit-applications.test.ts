@@ -39,8 +39,6 @@ const byParameters = (quoteId: string, fields: Record<string, unknown> = {}) => 
 /** The link of a quote's summary, as a browser reads it. */
 const learnMore = (data: { summary: { finance_offer_summary: string } }) =>
   /href="([^"]*)"/.exec(data.summary.finance_offer_summary)?.[1]?.replaceAll('&amp;', '&') ?? '';
-const openByLink = (finance_link: string) =>
-  lender.open({ lender: 'lender_a', lender_reference: newReference(), finance_link });
 
 const event = (status: string, fields: Record<string, unknown> = {}) => ({
   lender_event_id: `le-${newReference()}`,
@@ -90,7 +88,7 @@ describe('opening an application', () => {
     ['M100001', 'whose amounts no product has'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
-    expect(await openByLink(learnMore(data))).toMatchObject({ status: 200 });
+    expect(await lender.openLink(learnMore(data))).toMatchObject({ status: 200 });
   });
 
   test.each([
@@ -112,7 +110,7 @@ describe('opening an application', () => {
     const page = 'https://shop.example/?a=';
     const { products, data } = await quoted({ merchant_finance_url: page.padEnd(2_048, 'b') });
     for (const link of [products[0].merchant_finance_url, learnMore(data)])
-      expect(await openByLink(link)).toMatchObject({ status: 200 });
+      expect(await lender.openLink(link)).toMatchObject({ status: 200 });
   });
 
   test('takes the older name of the quote id, both names for the same quote, and no deposit for 0.00', async () => {

@@ -1,6 +1,6 @@
 import { APPLICATION_STATES, STORIES, type Story } from '../../domain/application-states';
 import { useApi } from '../support/api';
-import { eventsOf, newReference, storeQuote } from '../support/applications';
+import { eventsOf, storeQuote } from '../support/applications';
 import { refusal, type Answer, type CallOptions } from '../support/http-call';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
@@ -127,9 +127,8 @@ test('a live key finds no simulator, whatever it sends', async () => {
 
 test("another partner's quote and application do not exist, nor does a lender's own application", async () => {
   const quoteId = await quoted({ merchant_id: SHOP });
-  const finance_link = (await api.quote({ merchant_id: SHOP })).body.data.products[0].merchant_finance_url;
-  const own = { lender: 'lender_a', lender_reference: newReference() };
-  const lenders = await lender.open({ ...own, finance_link });
+  const link = (await api.quote({ merchant_id: SHOP })).body.data.products[0].merchant_finance_url;
+  const lenders = await lender.openLink(link);
   const id = await opened();
   const before = await stored();
   const theirs = { key: stranger };
@@ -182,11 +181,11 @@ test('thirty at once from one quote stay at twenty; a lender is neither counted 
   const simulated = await api.database.sql`select 1 from credit_applications where quote_id = ${quoteId}`;
   expect(simulated).toHaveLength(20);
   // The same reference as that of a simulated one is free for the lender.
-  const wanted = { lender: 'lender_a', finance_link: products[0].merchant_finance_url };
+  const { merchant_finance_url: link } = products[0];
   const reference = made[0]?.body.data.lender_reference as string;
-  const first = await lender.open({ ...wanted, lender_reference: reference });
+  const first = await lender.openLink(link, reference);
   expect(first.status).toBe(200);
-  expect((await lender.open({ ...wanted, lender_reference: reference })).body).toEqual(first.body);
+  expect((await lender.openLink(link, reference)).body).toEqual(first.body);
   const crowded = await api.database.sql`select 1 from operator_events where kind = 'quote_crowded'`;
   expect(crowded).toHaveLength(0);
   expect(await api.metric('pfqs_crowded_quote_applications_total')).toBe(0);

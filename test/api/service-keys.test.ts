@@ -103,14 +103,7 @@ test.each([
 
 const quoted = async (key = api.keys.test) =>
   (await api.quote({ merchant_id: SHOP }, { key })).body.data.products[0].merchant_finance_url as string;
-const request = (link: string, fields: Record<string, unknown> = {}) => ({
-  lender: 'lender_a',
-  lender_reference: newReference(),
-  finance_link: link,
-  ...fields,
-});
-const opened = async () =>
-  (await own.open(request(await quoted()))).body.data.credit_application_id as string;
+const opened = async () => (await own.openLink(await quoted())).body.data.credit_application_id as string;
 let events = 0;
 const event = () => ({
   lender_event_id: `scope-${(events += 1)}`,
@@ -156,7 +149,7 @@ test.each([
 test('an application of another lender cannot be opened, whether there is such a lender or not', async () => {
   const link = await quoted();
   const before = await stored();
-  const openFor = (lender: string) => own.open(request(link, { lender, lender_reference: '1234567' }));
+  const openFor = (lender: string) => own.open({ lender, lender_reference: '1234567', finance_link: link });
   const [theirs, nobodys] = [await openFor('lender_b'), await openFor('lender_z')];
   expect(theirs).toMatchObject(refusal(404, 'LENDER_NOT_FOUND', { field: 'lender' }));
   expect(shape(theirs)).toEqual(shape(nobodys));
@@ -170,12 +163,12 @@ test('a quote of the other environment does not exist, neither for a sandbox key
     [otherEnvironment, await quoted(api.keys.test)],
   ] as const) {
     const before = await stored();
-    const theirs = await client.open(request(link));
+    const theirs = await client.openLink(link);
     const quoteId = new URL(link).searchParams.get('service_quote_id') ?? '';
     expect(theirs).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
     expect(warnings().at(-1)).toMatchObject({ keyId: client.keyId, quoteId });
     const warned = warnings().length;
-    const nobodys = await client.open(request(link.replace(quoteId, 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6')));
+    const nobodys = await client.openLink(link.replace(quoteId, 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'));
     expect(shape(theirs)).toEqual(shape(nobodys));
     expect(warnings()).toHaveLength(warned);
     expect(await stored()).toBe(before);
@@ -183,17 +176,17 @@ test('a quote of the other environment does not exist, neither for a sandbox key
 });
 
 test('an application that is open is not answered again to a key of the other environment', async () => {
-  const body = request(await quoted());
-  expect((await own.open(body)).status).toBe(200);
-  expect(await otherEnvironment.open(body)).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
+  const [link, reference] = [await quoted(), newReference()];
+  expect((await own.openLink(link, reference)).status).toBe(200);
+  expect(await otherEnvironment.openLink(link, reference)).toMatchObject(refusal(404, 'QUOTE_NOT_FOUND'));
 });
 
 test('a reference and an event id of its own say nothing of those of others', async () => {
   const id = await opened();
   const told = event();
   expect((await own.tell(id, told)).status).toBe(200);
-  const link = await quoted(api.keys.live);
-  const body = request(link, { lender_reference: (await own.read(id)).body.data.lender_reference });
-  const live = (await otherEnvironment.open(body)).body.data.credit_application_id as string;
+  const { lender_reference: reference } = (await own.read(id)).body.data;
+  const { body } = await otherEnvironment.openLink(await quoted(api.keys.live), reference);
+  const live = body.data.credit_application_id as string;
   expect((await otherEnvironment.tell(live, told)).body.data).toMatchObject({ outcome: 'applied' });
 });

@@ -1,7 +1,6 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 import { useService } from '../support/service';
-import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
 import { deliveryOf } from '../support/histories';
 import { internalClient, type InternalClient } from '../support/internal-api';
@@ -35,12 +34,7 @@ async function opened(environment: 'test' | 'live'): Promise<string> {
     { merchant_id: SHOP, merchant_reference: 'basket 2041' },
     { key: api.keys[environment] },
   );
-  const link: string = quote.body.data.products[0].merchant_finance_url;
-  const answer = await lender[environment].open({
-    lender: 'lender_a',
-    lender_reference: newReference(),
-    finance_link: link,
-  });
+  const answer = await lender[environment].openLink(quote.body.data.products[0].merchant_finance_url);
   const id: string = answer.body.data.credit_application_id;
   clients.set(id, lender[environment]);
   return id;

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { useService } from '../support/service';
 import { startTestApi } from '../support/api';
-import { newReference } from '../support/applications';
 import { until } from '../support/delivery';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
@@ -86,11 +85,7 @@ test('each attempt is a span that says what it came to', async () => {
   receiver.behave((nth) => (nth % 2 === 1 ? 503 : 200));
   const lender = await internalClient(api);
   const quoted = await api.quote({ merchant_id: SHOP });
-  const opened = await lender.open({
-    lender: 'lender_a',
-    lender_reference: newReference(),
-    finance_link: quoted.body.data.products[0].merchant_finance_url,
-  });
+  const opened = await lender.openLink(quoted.body.data.products[0].merchant_finance_url);
   expect(opened.status).toBe(200);
   const requestId = String(opened.headers['x-request-id']);
   const attempts = () => spansOf(rootOf(requestId)?.traceId ?? '').filter((span) => span.name === 'attempt');

@@ -2,14 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent } from 'undici';
 import { issueKey } from '../../db/keys';
 import { goodQuote } from '../support/api';
-import { newReference } from '../support/applications';
-import { expectDocumented } from '../support/contract';
+import type { ApiProcess } from '../support/api-process';
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
-import { callOver } from '../support/http-call';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { testTemporal } from '../support/temporal';
@@ -38,8 +35,7 @@ function listed(flow: Flow): string[] {
 let directory: string;
 let scene: CrashScene;
 let lender: InternalClient;
-let partner: (path: string, body?: unknown) => ReturnType<typeof callOver>;
-let agent: Agent;
+let partner: (path: string, body?: unknown) => ReturnType<ApiProcess['call']>;
 let processes: readonly (readonly [ChildProcess, string])[];
 
 beforeAll(async () => {
@@ -64,16 +60,10 @@ beforeAll(async () => {
   lender = await internalClient({ internalPort: api.internalPort, database });
   const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
   const { key } = await database.db.transaction((tx) => issueKey(tx, wanted));
-  agent = new Agent({ connect: { ca: api.ca } });
-  partner = (path, body) =>
-    callOver(
-      { origin: `https://127.0.0.1:${api.port}`, path, key, dispatcher: agent, check: expectDocumented },
-      { body },
-    );
+  partner = (path, body) => api.call({ path, key, body });
 }, 180_000);
 
 afterAll(async () => {
-  await agent.close();
   await scene.close();
   await removeDirectory(directory);
 });
@@ -101,11 +91,7 @@ async function story() {
   const quote = await called(async () => {
     quoted = await partner('/v1/finance-quote', { ...goodQuote, merchant_id: SHOP });
   }, api);
-  const opened = await lender.open({
-    finance_link: quoted?.body.data.products[0].merchant_finance_url,
-    lender: 'lender_a',
-    lender_reference: newReference(),
-  });
+  const opened = await lender.openLink(quoted?.body.data.products[0].merchant_finance_url);
   const { credit_application_id: id } = opened.body.data;
   const delivered = async () => (await scene.ended()).at(-1)?.id;
   await delivered();

@@ -2,6 +2,7 @@ import type { Database } from '../../db/postgres/connect';
 import { issueServiceKey, type KeyBinding } from '../../db/keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
+import { newReference } from './applications';
 import { addShop } from './merchants';
 import { callOver, type CallOptions } from './http-call';
 
@@ -16,12 +17,13 @@ export async function internalClient(
   binding: Partial<KeyBinding> = {},
 ) {
   await addShop(api.database);
+  const { lender = 'lender_a' } = binding;
   const issued = await issueServiceKey(api.database.db, {
     name: 'Test integration',
-    lender: 'lender_a',
     environment: 'sandbox',
     expiresInSeconds: null,
     ...binding,
+    lender,
   });
   const call = (wanted: CallOptions = {}) =>
     callOver(
@@ -38,6 +40,9 @@ export async function internalClient(
     keyId: issued.summary.keyId,
     call,
     open: (body: unknown) => call({ body }),
+    /** Opens one from the link of a quote. */
+    openLink: (finance_link: string, lender_reference = newReference()) =>
+      call({ body: { lender, lender_reference, finance_link } }),
     /** Tells what a lender said of it. */
     tell: (applicationId: string, body: unknown) =>
       call({ path: `${APPLICATIONS}/${applicationId}/lender-events`, body }),
