@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { anchorsOf } from '../docs/tree';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
 import { needs } from '../support/needs';
 
@@ -21,8 +21,13 @@ interface Served {
   readonly text: string;
 }
 
-let api: TestApi;
 const files = new Map<string, Served>();
+const api = useApi(async () => {
+  // Jest loads no ES modules.
+  const build = join(__dirname, '../../scripts/site/build.ts');
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', build]);
+  return { environment: { WEBHOOK_SOURCE_ADDRESSES: ADDRESSES } };
+});
 
 /** Targets of a page's links; none where it is no page. */
 function linksOf({ type, text }: Served): string[] {
@@ -39,10 +44,6 @@ const resolved = (path: string, target: string) =>
 const pages = () => [...files.keys()].filter((path) => files.get(path)?.type.startsWith('text/html'));
 
 beforeAll(async () => {
-  // Jest loads no ES modules.
-  const build = join(__dirname, '../../scripts/site/build.ts');
-  await promisify(execFile)(process.execPath, ['--import', 'tsx', build]);
-  api = await startTestApi({ environment: { WEBHOOK_SOURCE_ADDRESSES: ADDRESSES } });
   const waiting = ['/docs/', '/llms.txt'];
   for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
     if (files.has(path)) continue;
@@ -52,7 +53,6 @@ beforeAll(async () => {
     for (const target of linksOf(file).filter(isLocal)) waiting.push(resolved(path, target).pathname);
   }
 });
-afterAll(() => api.close());
 
 test('every link is answered 200, and every anchor exists', () => {
   expect([...files].filter(([, { status }]) => status !== 200).map(([path]) => path)).toEqual([]);

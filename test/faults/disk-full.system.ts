@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { fileNeeds } from '../support/needs';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
 import { migrateWithLogins } from '../support/roles';
@@ -16,15 +16,13 @@ jest.setTimeout(90_000);
 
 let disk: Awaited<ReturnType<typeof provideSmallDisk>>;
 let server: OwnPostgres;
-let api: TestApi;
-beforeAll(async () => {
+const api = useApi(async () => {
   disk = await provideSmallDisk();
   server = await startOwnPostgres({ max_wal_size: '64MB', min_wal_size: '32MB' }, disk.directory);
   await migrateWithLogins(server.url);
-  api = await startTestApi({ databaseUrl: server.url });
+  return { databaseUrl: server.url };
 });
 afterAll(async () => {
-  await api?.close();
   await server?.close();
   await disk?.close();
 });

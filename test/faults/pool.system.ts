@@ -1,18 +1,14 @@
 import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/store';
-import { startTestApi, type TestApi } from '../support/api';
+import { useApi } from '../support/api';
 import { openDatabaseAt } from '../support/database';
 import { until } from '../support/delivery';
 import { addMerchant } from '../support/merchants';
 
 const TIMEOUT_MS = 4_000;
 
-let api: TestApi;
-beforeAll(async () => {
-  const environment = { DATABASE_POOL_SIZE: '2', DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };
-  api = await startTestApi({ environment });
-  await addMerchant(api.database, 'M100001');
-});
-afterAll(() => api.close());
+const environment = { DATABASE_POOL_SIZE: '2', DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };
+const api = useApi({ environment });
+beforeAll(() => addMerchant(api.database, 'M100001'));
 
 /** Sessions of this database by application and state. */
 async function sessions(application: string, state: string): Promise<number> {

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { type TestApi, useApi } from '../support/api';
+import { testServerUrl } from '../support/database';
 import { addMerchant } from '../support/merchants';
 import { until } from '../support/delivery';
 import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
@@ -14,17 +15,13 @@ const recovered = (api: TestApi) =>
 
 describe('a server of its own', () => {
   let server: OwnPostgres;
-  let api: TestApi;
-  beforeAll(async () => {
+  const api = useApi(async () => {
     server = await startOwnPostgres();
     await migrateWithLogins(server.url);
-    api = await startTestApi({ databaseUrl: server.url, environment: { DATABASE_TIMEOUT_MS: '1500' } });
-    await addMerchant(api.database, 'M100001');
+    return { databaseUrl: server.url, environment: { DATABASE_TIMEOUT_MS: '1500' } };
   });
-  afterAll(async () => {
-    await api.close();
-    await server.close();
-  });
+  beforeAll(() => addMerchant(api.database, 'M100001'));
+  afterAll(() => server.close());
 
   test('a restart: not ready and 500 meanwhile, then on without a restart of ours', async () => {
     expect(await api.readyStatus()).toBe(200);
@@ -73,32 +70,17 @@ describe('a server of its own', () => {
 
 describe('behind a proxy that fails', () => {
   let proxy: TcpProxy;
-  /** Reaches Postgres directly. */
-  let outer: TestApi;
-  let api: TestApi;
-  beforeAll(async () => {
-    outer = await startTestApi();
-    proxy = await startTcpProxy({ port: Number(new URL(outer.databaseUrl).port) });
-    const through = new URL(outer.databaseUrl);
-    through.port = String(proxy.port);
-    api = await startTestApi({
-      databaseUrl: outer.databaseUrl,
-      keys: outer.keys,
-      apiDatabaseUrl: () => through.href,
-      environment: { DATABASE_LISTEN_URL: outer.databaseUrl },
-    });
+  const api = useApi(async () => {
+    proxy = await startTcpProxy({ port: Number(new URL(testServerUrl()).port) });
+    return { poolPort: proxy.port };
   });
-  afterAll(async () => {
-    await api.close();
-    await outer.close();
-    await proxy.close();
-  });
+  afterAll(() => proxy.close());
 
   test('socket cut at the commit: 500, at most one row, never an id without a row', async () => {
     // Every connection of the pool has prepared the statement: it then takes one message.
     for (let calls = 0; calls < 5; calls += 1) expect((await api.quote()).status).toBe(200);
-    const { sql } = outer.database;
-    const rows = () => sql`select quote_id from quotes where merchant_reference = 'cut at commit'`;
+    const rows = () =>
+      api.database.sql`select quote_id from quotes where merchant_reference = 'cut at commit'`;
     proxy.delay(500);
     const answer = api.quote({ merchant_reference: 'cut at commit' });
     // Stored after 500 ms; its answer would be here after a thousand.
@@ -107,6 +89,6 @@ describe('behind a proxy that fails', () => {
     expect(await answer).toMatchObject(SERVER_FAULT);
     proxy.delay(0);
     expect(await rows()).toHaveLength(1);
-    expect((await api.call({ body: { ...goodQuote, merchant_reference: 'again' } })).status).toBe(200);
+    expect((await api.quote({ merchant_reference: 'again' })).status).toBe(200);
   });
 });

@@ -15,11 +15,8 @@ import {
 
 /** Request lines, lengths and chunks that a client, or a proxy that disagrees with us, can send. */
 
-const target = hostileTarget();
-
+const { api, send } = hostileTarget();
 const good = JSON.stringify(goodQuote);
-
-const { send } = target;
 
 describe('request lines', () => {
   test.each(
@@ -70,7 +67,7 @@ describe('request lines', () => {
 });
 
 test('a plain request to the TLS port gets no answer of ours', async () => {
-  const { answers } = await exchange({ port: target.api.port, ca: null }, quoteBytes(target.api));
+  const { answers } = await exchange({ port: api.port, ca: null }, quoteBytes(api));
   expect(answers).toEqual([]);
 });
 
@@ -92,23 +89,23 @@ describe('lengths that contradict each other', () => {
     ['a huge chunk extension', ['Transfer-Encoding: chunked'], `2;${'x'.repeat(40_000)}\r\n{}\r\n0\r\n\r\n`],
     ['huge trailers', ['Transfer-Encoding: chunked'], chunked.slice(0, -2) + `${trailers}\r\n`],
   ])('%s: 400, and the connection ends', async (_what, headers, body) => {
-    const bytes = quoteBytes(target.api, { without: ['content-length'], headers, body });
-    const { answers, closed } = await exchange(target.api, bytes, { untilClosed: true, patienceMs: 15_000 });
+    const bytes = quoteBytes(api, { without: ['content-length'], headers, body });
+    const { answers, closed } = await exchange(api, bytes, { untilClosed: true, patienceMs: 15_000 });
     expectBad(answers[0]);
     expect(answers).toHaveLength(1);
     expect(closed).toBe(true);
   });
 
   test('a trailer is no header', async () => {
-    const body = `${chunked.slice(0, -2)}Authorization: Bearer ${target.api.keys.test}\r\n\r\n`;
+    const body = `${chunked.slice(0, -2)}Authorization: Bearer ${api.keys.test}\r\n\r\n`;
     const headers = ['Transfer-Encoding: chunked'];
     const answer = await send({ without: ['authorization', 'content-length'], headers, body });
     expectRefusal(answer, 401, 'UNAUTHENTICATED');
   });
 
   test('a body one byte short of its length is not acted on', async () => {
-    const { answers } = await exchange(target.api, '', {
-      drive: (socket) => socket.end(quoteBytes(target.api, { body: good }).subarray(0, -1)),
+    const { answers } = await exchange(api, '', {
+      drive: (socket) => socket.end(quoteBytes(api, { body: good }).subarray(0, -1)),
     });
     expectBad(answers[0]);
   });
@@ -117,28 +114,28 @@ describe('lengths that contradict each other', () => {
 describe('several requests at once', () => {
   test('good ones are answered in order', async () => {
     const ids = ['one', 'two', 'three'];
-    const requests = ids.map((id) => quoteBytes(target.api, { headers: [`X-Request-Id: ${id}`] }));
+    const requests = ids.map((id) => quoteBytes(api, { headers: [`X-Request-Id: ${id}`] }));
     const bytes = Buffer.concat(requests);
-    const { answers } = await exchange(target.api, bytes, { answers: 3 });
+    const { answers } = await exchange(api, bytes, { answers: 3 });
     expect(answers.map(({ status, headers }) => [status, headers['x-request-id']])).toEqual(
       ids.map((id) => [200, id]),
     );
   });
 
   test('garbage after a good one never takes its answer', async () => {
-    const request = quoteBytes(target.api, { headers: ['X-Request-Id: good'] });
+    const request = quoteBytes(api, { headers: ['X-Request-Id: good'] });
     const bytes = Buffer.concat([request, Buffer.from('garbage\r\n\r\n')]);
-    const { answers, closed } = await exchange(target.api, bytes, { untilClosed: true });
+    const { answers, closed } = await exchange(api, bytes, { untilClosed: true });
     expect(answers[0]).toMatchObject({ status: 200, headers: { 'x-request-id': 'good' } });
     for (const answer of answers.slice(1)) expectBad(answer);
     expect(closed).toBe(true);
   });
 
   test('a refused body is read to its end or the connection ends: it is never taken for a request', async () => {
-    const smuggled = quoteBytes(target.api, { headers: ['X-Request-Id: smuggled'] });
+    const smuggled = quoteBytes(api, { headers: ['X-Request-Id: smuggled'] });
     const body = Buffer.concat([Buffer.alloc(20_000, ' '), smuggled]);
     const wait = { untilClosed: true, patienceMs: 2_000 };
-    const { answers } = await exchange(target.api, quoteBytes(target.api, { body }), wait);
+    const { answers } = await exchange(api, quoteBytes(api, { body }), wait);
     expectBad(answers[0]);
     expect(answers).toHaveLength(1);
   });
@@ -147,9 +144,9 @@ describe('several requests at once', () => {
 /** Those that dawdle: slow.system.ts. */
 describe('clients that close or reset their connections half-way', () => {
   test('a client that closes its side while it is served counts as gone', async () => {
-    const { answers, closed, tookMs } = await exchange(target.api, '', {
+    const { answers, closed, tookMs } = await exchange(api, '', {
       untilClosed: true,
-      drive: (socket) => socket.end(quoteBytes(target.api)),
+      drive: (socket) => socket.end(quoteBytes(api)),
     });
     expect(closed).toBe(true);
     expect(tookMs).toBeLessThan(3_000);
@@ -160,7 +157,7 @@ describe('clients that close or reset their connections half-way', () => {
     ['after half a head', 'POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n'],
     ['after half a request line', 'POST /v1/fin'],
   ])('a client that ends %s is refused at once', async (_what, bytes) => {
-    const { answers, closed, tookMs } = await exchange(target.api, '', {
+    const { answers, closed, tookMs } = await exchange(api, '', {
       untilClosed: true,
       drive: (socket) => socket.end(bytes),
     });
@@ -170,17 +167,17 @@ describe('clients that close or reset their connections half-way', () => {
   });
 
   test('clients that vanish at any moment leave no fault and no connection behind', async () => {
-    const whole = quoteBytes(target.api);
+    const whole = quoteBytes(api);
     for (let at = 0; at <= whole.length; at += 20) {
-      const tcp = connect(target.api.port, '127.0.0.1');
-      openTls(target.api, { socket: tcp }).once('secureConnect', function (this: Socket) {
+      const tcp = connect(api.port, '127.0.0.1');
+      openTls(api, { socket: tcp }).once('secureConnect', function (this: Socket) {
         this.write(whole.subarray(0, at));
         setTimeout(() => (at % 40 === 0 ? tcp.resetAndDestroy() : this.destroy()), at % 7);
       });
     }
     await pause(1_500);
-    expect(await target.api.quote()).toMatchObject({ status: 200 });
+    expect(await api.quote()).toMatchObject({ status: 200 });
     // That of the quote stays.
-    await until(async () => (await openConnections(target.api)) === 1, 'all others are closed');
+    await until(async () => (await openConnections(api)) === 1, 'all others are closed');
   });
 });

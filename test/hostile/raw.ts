@@ -1,6 +1,6 @@
 import net, { type Socket } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
+import { goodQuote, type TestApi, useApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
@@ -139,24 +139,24 @@ type Listener = (typeof LISTENERS)[number];
 
 /** Starts an API, with a good request to each listener, before the tests of a file. After them it has logged no fault. */
 export function hostileTarget() {
-  const target = {} as { api: TestApi; requests: Record<Listener, GoodRequest> };
-  beforeAll(async () => {
-    target.api = await startTestApi();
-    target.requests = await goodRequests(target.api);
-  });
+  // Before it is closed.
   afterAll(async () => {
     // Nothing that was sent may have looked like a fault of ours, and it still answers.
-    expect(target.api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
-    expect(await target.api.quote()).toMatchObject({ status: 200 });
-    await target.api.close();
+    expect(api.logged('').filter(({ level, status = 0 }) => level >= 50 || status >= 500)).toEqual([]);
+    expect(await api.quote()).toMatchObject({ status: 200 });
   });
-  return Object.assign(target, {
+  const api = useApi();
+  const requests = {} as Record<Listener, GoodRequest>;
+  beforeAll(async () => void Object.assign(requests, await goodRequests(api)));
+  return {
+    api,
+    requests,
     /** The answer to a listener's good request, changed in these parts. */
     send: async (parts: RequestParts, listener: Listener = 'public') => {
-      const good = target.requests[listener];
+      const good = requests[listener];
       return (await exchange(good, requestBytes(good, parts))).answers[0];
     },
-  });
+  };
 }
 
 async function goodRequests(api: TestApi): Promise<Record<Listener, GoodRequest>> {

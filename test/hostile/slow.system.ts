@@ -20,7 +20,7 @@ const PATIENCE_MS = 16_000;
 
 jest.setTimeout(90_000);
 
-const target = hostileTarget();
+const { api } = hostileTarget();
 
 /** Writes a part each so many milliseconds until the connection ends. */
 function drip(socket: Socket, everyMs: number, next: () => string | Buffer): void {
@@ -29,15 +29,14 @@ function drip(socket: Socket, everyMs: number, next: () => string | Buffer): voi
 }
 
 const wait = (drive: (socket: Socket) => void): Promise<Exchange> =>
-  exchange(target.api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
+  exchange(api, '', { untilClosed: true, patienceMs: PATIENCE_MS, drive });
 
-const head = (...headers: string[]) =>
-  quoteBytes(target.api, { body: '', without: ['content-length'], headers });
+const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['content-length'], headers });
 
 /** A TCP connection that never begins TLS. */
 const silentTcp = () => {
   const wait = { untilClosed: true, patienceMs: PATIENCE_MS, drive: () => undefined };
-  return exchange({ port: target.api.port, ca: null }, '', wait);
+  return exchange({ port: api.port, ca: null }, '', wait);
 };
 
 test('what does not end within 10 s is refused or closed, and honest calls go on meanwhile', async () => {
@@ -63,19 +62,19 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     ),
   };
   const second = wait((socket) => {
-    socket.write(quoteBytes(target.api));
+    socket.write(quoteBytes(api));
     setTimeout(() => socket.write('POST /v1/finance-quote HTTP/1.1\r\n'), 500);
   });
   const tcp = silentTcp();
 
   // 200 more of them, and honest calls between.
-  const crowd = Array.from({ length: 200 }, () => openTls(target.api).resume());
+  const crowd = Array.from({ length: 200 }, () => openTls(api).resume());
   await Promise.all(crowd.map((socket) => once(socket, 'secureConnect')));
   for (const socket of crowd) socket.write(head('Content-Length: 200'));
   const tooks: number[] = [];
   for (let calls = 0; calls < 20; calls += 1) {
     const before = performance.now();
-    expect(await target.api.quote()).toMatchObject({ status: 200 });
+    expect(await api.quote()).toMatchObject({ status: 200 });
     tooks.push(performance.now() - before);
     await pause(100);
   }
@@ -101,14 +100,14 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   for (let tries = 0; tries < 50 && crowd.some((socket) => !socket.closed); tries += 1) await pause(100);
   expect(crowd.filter((socket) => !socket.closed)).toHaveLength(0);
   // The honest client keeps its own.
-  expect(await openConnections(target.api)).toBeLessThan(5);
+  expect(await openConnections(api)).toBeLessThan(5);
 });
 
 test('who asks for pages and reads none of them is cut off; who reads slowly is not', async () => {
   const page = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n';
-  const before = await openConnections(target.api);
-  const idler = openTls(target.api).pause();
-  const reader = openTls(target.api);
+  const before = await openConnections(api);
+  const idler = openTls(api).pause();
+  const reader = openTls(api);
   let read = 0;
   // Some 300 KB a second: its share of the answers outlasts the test.
   reader.on('data', (chunk: Buffer) => {
@@ -119,13 +118,13 @@ test('who asks for pages and reads none of them is cut off; who reads slowly is 
   await Promise.all([idler, reader].map((socket) => once(socket, 'secureConnect')));
   // More than the buffers of two sockets hold.
   for (const socket of [idler, reader]) socket.write(page.repeat(300));
-  while ((await openConnections(target.api)) < before + 2) await pause(100);
+  while ((await openConnections(api)) < before + 2) await pause(100);
   const startedAt = performance.now();
-  while ((await openConnections(target.api)) > before + 1 && performance.now() - startedAt < 60_000)
+  while ((await openConnections(api)) > before + 1 && performance.now() - startedAt < 60_000)
     await pause(200);
   expect(performance.now() - startedAt).toBeGreaterThan(15_000);
   const soFar = read;
   while (read === soFar && !reader.closed) await pause(200);
-  expect([await openConnections(target.api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
+  expect([await openConnections(api), reader.closed, read > soFar]).toEqual([before + 1, false, true]);
   for (const socket of [idler, reader]) socket.destroy();
 });

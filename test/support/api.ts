@@ -16,8 +16,8 @@ export type TestApi = Awaited<ReturnType<typeof startTestApi>>;
 
 export interface TestApiOptions {
   readonly environment?: Record<string, string>;
-  /** Address through which the API reaches Postgres, for example a proxy's; default: directly. */
-  readonly apiDatabaseUrl?: (databaseUrl: string) => string;
+  /** Of loopback: the API's pools reach Postgres through it, and its change feed directly. */
+  readonly poolPort?: number;
   /** An existing database to use; it is not dropped. */
   readonly databaseUrl?: string;
   /** Keys that exist in that database already. */
@@ -32,6 +32,9 @@ export const PARTNER_ID = 'P100001';
 export async function startTestApi(options: TestApiOptions = {}) {
   const clone = options.databaseUrl === undefined ? await createTestDatabase() : undefined;
   const databaseUrl = options.databaseUrl ?? clone?.url ?? '';
+  const forApi = asRole(databaseUrl, 'api');
+  const pools = new URL(forApi);
+  if (options.poolPort !== undefined) pools.port = String(options.poolPort);
   const database = openDatabaseAt(databaseUrl, { poolSize: 4, statementTimeoutMs: 0 });
   const keys = options.keys ?? (await addPartner(database, PARTNER_ID));
   // One for the run: to make it takes a tenth of a second of each file.
@@ -49,9 +52,10 @@ export async function startTestApi(options: TestApiOptions = {}) {
       KEYLESS_CALLS_PER_MINUTE: '1000000',
       // Only a call that a starved test machine cannot serve would take that long.
       DATABASE_TIMEOUT_MS: '20000',
+      DATABASE_LISTEN_URL: forApi,
       ...options.environment,
     }),
-    databaseUrl: asRole(options.apiDatabaseUrl?.(databaseUrl) ?? databaseUrl, 'api'),
+    databaseUrl: pools.href,
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
     ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),
@@ -108,9 +112,13 @@ export async function startTestApi(options: TestApiOptions = {}) {
   };
 }
 
-export function useApi(options: TestApiOptions = {}): TestApi {
+/** One for the tests of a file: open from its first hook to its last. @param prepare what comes before it, with its options */
+export function useApi(prepare: TestApiOptions | (() => Promise<TestApiOptions>) = {}): TestApi {
   const api = {} as TestApi;
-  beforeAll(async () => void Object.assign(api, await startTestApi(options)));
+  beforeAll(async () => {
+    const options = typeof prepare === 'function' ? await prepare() : prepare;
+    Object.assign(api, await startTestApi(options));
+  });
   afterAll(() => api.close());
   return api;
 }
