@@ -12,7 +12,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import type { deliverNotification } from '../../workflows';
 import { openTestDatabase } from '../support/database';
 import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
-import { prebuiltBundle, randomTaskQueue, type TestTemporal } from '../support/temporal';
+import { randomTaskQueue, sessionOptions, type TestTemporal } from '../support/temporal';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 
 const KEYWORD = 2;
@@ -64,14 +64,7 @@ export async function openStage(temporal: TestTemporal) {
     monotonicMs: () => performance.now(),
   });
   const session = await openWorkerSession(
-    {
-      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
-      taskQueue,
-      workflows: { bundle: await prebuiltBundle() },
-      build: null,
-      mostSends: 20,
-      mostWorkflowTasks: 40,
-    },
+    await sessionOptions(temporal, taskQueue),
     createActivities({
       sql: database.sql,
       fastPath,

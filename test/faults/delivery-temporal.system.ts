@@ -107,12 +107,18 @@ test('a namespace that is missing: the worker says so, the API does not care, an
 }, 300_000);
 
 describe.each(PATHS)('on the %s path', (path) => {
-  test('Temporal killed in mid-ladder: the ladder goes on from its file', async () => {
-    await scene.worker({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' }, path);
+  /** Begins a ladder, whose first attempt fails and whose others are answered 200. @returns its notification's id */
+  async function beginLadder(environment: Readonly<Record<string, string>>): Promise<string> {
+    await scene.worker(environment, path);
     scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-    await storeTest(scene.database, { partnerId: scene.partnerId });
+    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
     await attemptMade();
     await scene.expectPath(path);
+    return notificationId;
+  }
+
+  test('Temporal killed in mid-ladder: the ladder goes on from its file', async () => {
+    await beginLadder({ TEST_LADDER_SECONDS: '0,6,8', RECONCILE_AFTER_MS: '600000' });
     await temporal.kill();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await temporal.start();
@@ -121,11 +127,7 @@ describe.each(PATHS)('on the %s path', (path) => {
   }, 240_000);
 
   test('Temporal loses its store: what was under way is started anew, counted once', async () => {
-    await scene.worker({ TEST_LADDER_SECONDS: '0,20' }, path);
-    scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-    await storeTest(scene.database, { partnerId: scene.partnerId });
-    await attemptMade();
-    await scene.expectPath(path);
+    await beginLadder({ TEST_LADDER_SECONDS: '0,20' });
     await temporal.kill();
     await temporal.forget();
     await temporal.start();
@@ -134,11 +136,7 @@ describe.each(PATHS)('on the %s path', (path) => {
   }, 240_000);
 
   test('a workflow that an operator terminates ends its notification, and gives the place back', async () => {
-    await scene.worker({ TEST_LADDER_SECONDS: '0,3600' }, path);
-    scene.receiver.behave(() => 503);
-    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
-    await attemptMade();
-    await scene.expectPath(path);
+    const notificationId = await beginLadder({ TEST_LADDER_SECONDS: '0,3600' });
     expect(await scene.counts()).toEqual([{ delivered: 0, failed: 0, reserved: 1 }]);
     await deliveryOf(temporal.client, notificationId).terminate('by hand');
     expect(await scene.ended()).toEqual([

@@ -80,6 +80,16 @@ export async function prebuiltBundle(): Promise<SharedBundle> {
   return demand<SharedBundle>('bundle');
 }
 
+/** Options of a worker's session on this queue, of no build, with the workflows of this project. */
+export const sessionOptions = async ({ address, namespace }: TestTemporal, taskQueue: string) => ({
+  temporal: { connection: { address }, namespace },
+  taskQueue,
+  workflows: { bundle: await prebuiltBundle() },
+  build: null,
+  mostSends: 20,
+  mostWorkflowTasks: 40,
+});
+
 /**
  * The workflow bundle of another release: the one of today with a word changed wherever it stands.
  * @throws when the word is not there.

@@ -8,7 +8,7 @@ import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
 import { deliveryOf, deploymentsOf } from '../support/histories';
-import { prebuiltBundle, randomTaskQueue, testTemporal } from '../support/temporal';
+import { randomTaskQueue, sessionOptions, testTemporal } from '../support/temporal';
 
 type Time = google.protobuf.ITimestamp;
 
@@ -39,17 +39,8 @@ const activities = {
 
 async function openBuild(buildId: string): Promise<Build> {
   const build = { deploymentName, buildId };
-  const session = await openWorkerSession(
-    {
-      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
-      taskQueue,
-      workflows: { bundle: await prebuiltBundle() },
-      mostSends: 10,
-      mostWorkflowTasks: 40,
-      build,
-    },
-    activities,
-  );
+  const options = { ...(await sessionOptions(temporal, taskQueue)), build };
+  const session = await openWorkerSession(options, activities);
   const onError = (error: unknown) => {
     throw error;
   };

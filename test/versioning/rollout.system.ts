@@ -3,7 +3,7 @@ import Long from 'long';
 import type { createActivities } from '../../activities';
 import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession } from '../../worker/session';
-import { bundleWith, prebuiltBundle, testTemporal } from '../support/temporal';
+import { bundleWith, sessionOptions, testTemporal } from '../support/temporal';
 import { openCrashScene } from '../support/crash-scene';
 import { succeeds, until } from '../support/delivery';
 import { deliveryOf } from '../support/histories';
@@ -120,14 +120,7 @@ test('a build that cannot replay: the workflow task fails, going back heals it, 
 test('a worker without a new activity type: the activity fails and waits, the rollout heals it', async () => {
   const { scene, notify } = releases;
   const old = await openWorkerSession(
-    {
-      temporal: { connection: { address: temporal.address }, namespace: temporal.namespace },
-      taskQueue: scene.taskQueue,
-      workflows: { bundle: await prebuiltBundle() },
-      build: null,
-      mostSends: 10,
-      mostWorkflowTasks: 24,
-    },
+    await sessionOptions(temporal, scene.taskQueue),
     // A release before `sendAttempt` was there.
     {
       sends: { sendOtherwise: async () => undefined },
