@@ -18,32 +18,18 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   const post = (headers: string[], body?: string) =>
     target.send({ without: ['content-type'], headers, ...(body && { body }) }, listener);
 
-  const JSON_TYPES = [
-    'application/json;charset=utf-8',
-    'application/json; charset="utf-8"',
-    '\tapplication/json',
-  ];
-  test.each([
-    ...JSON_TYPES,
-    'APPLICATION/JSON',
-    'application/json;',
-    'application/json ;',
-    '  application/json  ',
-  ])('%p is JSON, and its body is checked', async (value) => {
-    expect(await post([`Content-Type:${value}`])).toMatchObject({ status: 200 });
-    expectRefusal(await post([`Content-Type:${value}`], bad), 400, 'MISSING_FIELD');
-  });
+  const CHARSETS = ['application/json;charset=utf-8', 'application/json; charset="utf-8"'];
+  const BLANKS = ['\tapplication/json', '  application/json  ', 'application/json;', 'application/json ;'];
+  test.each([...CHARSETS, ...BLANKS, 'APPLICATION/JSON'])(
+    '%p is JSON, and its body is checked',
+    async (value) => {
+      expect(await post([`Content-Type:${value}`])).toMatchObject({ status: 200 });
+      expectRefusal(await post([`Content-Type:${value}`], bad), 400, 'MISSING_FIELD');
+    },
+  );
 
-  const OTHERS = [
-    '',
-    ' ',
-    'json',
-    'application/jsonx',
-    'application/vnd.api+json',
-    'text/json',
-    'text/plain',
-    '*/*',
-  ];
+  const NO_TYPES = ['', ' ', 'json', '*/*'];
+  const OTHERS = ['application/jsonx', 'application/vnd.api+json', 'text/json', 'text/plain'];
   const LISTS = [
     'text/plain; application/json',
     'application/json, text/plain',
@@ -51,12 +37,11 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   ];
   const FORMS = ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=application/json'];
   const MADE_UP = ['application\t/json', '"application/json"', 'application/json\u00a0', '__proto__'];
-  test.each(titled([...OTHERS, ...LISTS, ...FORMS, ...MADE_UP, `application/json${'x'.repeat(8_000)}`]))(
-    '%j is refused',
-    async (_title, value) => {
-      expectBad(await post([`Content-Type: ${value}`]));
-    },
-  );
+  test.each(
+    titled([...NO_TYPES, ...OTHERS, ...LISTS, ...FORMS, ...MADE_UP, `application/json${'x'.repeat(8_000)}`]),
+  )('%j is refused', async (_title, value) => {
+    expectBad(await post([`Content-Type: ${value}`]));
+  });
 
   test('none is refused, and so is a multipart body', async () => {
     expectBad(await post([]));
