@@ -44,12 +44,20 @@ export async function ensureNamespace(
   await ensureSearchAttributes(connection, namespace);
 }
 
-async function exists(connection: ConnectionLike, namespace: string): Promise<boolean> {
+const exists = (connection: ConnectionLike, namespace: string) =>
+  canCount(connection, { namespace, query: '' }, NOT_FOUND);
+
+/** Whether Temporal counts workflows by a query; false when it refuses that with this status of gRPC. */
+async function canCount(
+  connection: ConnectionLike,
+  wanted: { readonly namespace: string; readonly query: string },
+  refusal: number,
+): Promise<boolean> {
   try {
-    await ask(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query: '' }));
+    await ask(connection, () => connection.workflowService.countWorkflowExecutions(wanted));
     return true;
   } catch (error) {
-    if (grpcStatus(error) !== NOT_FOUND) throw error;
+    if (grpcStatus(error) !== refusal) throw error;
     return false;
   }
 }
@@ -65,15 +73,9 @@ export async function missingSearchAttributes(connection: ConnectionLike, namesp
   return missing;
 }
 
-async function known(connection: ConnectionLike, namespace: string, names: readonly string[]) {
+function known(connection: ConnectionLike, namespace: string, names: readonly string[]) {
   const query = names.map((name) => `${name} = 'any'`).join(' AND ');
-  try {
-    await ask(connection, () => connection.workflowService.countWorkflowExecutions({ namespace, query }));
-    return true;
-  } catch (error) {
-    if (grpcStatus(error) !== INVALID_ARGUMENT) throw error;
-    return false;
-  }
+  return canCount(connection, { namespace, query }, INVALID_ARGUMENT);
 }
 
 /** What is missing and how to add it; null: nothing. */

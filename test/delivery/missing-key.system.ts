@@ -1,25 +1,16 @@
-import { startTestWorker, until } from '../support/delivery';
+import { until } from '../support/delivery';
 import { newKeyRingText, standingOf, storeStatus } from '../support/notifications';
 import { useWorkers } from '../support/service';
-import { testTemporal } from '../support/temporal';
 
-const temporal = testTemporal();
-const { database, newPartner, receiver, start, taskQueue } = useWorkers(temporal);
+const { database, newPartner, receiver, start, stop } = useWorkers();
 
 test('a worker that lacks the key makes no attempt, and one that has it delivers', async () => {
   const partnerId = await newPartner();
-  const stranger = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue,
-    receiver,
-    keys: newKeyRingText(),
-  });
-  await stranger.ready();
+  const stranger = await start({ WEBHOOK_KEYS: newKeyRingText() });
   const { notificationId } = await storeStatus(database, { partnerId });
   const complaints = () => stranger.logs.filter((line) => line.includes('is a key missing'));
   await until(() => complaints().length >= 3, 'three tries', 60_000);
-  await stranger.close();
+  await stop();
   const attempts = async () => (await standingOf(database, notificationId)).attempts;
   expect(await attempts()).toEqual([]);
   expect(receiver.received).toHaveLength(0);

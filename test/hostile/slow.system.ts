@@ -33,12 +33,6 @@ const wait = (drive: (socket: Socket) => void): Promise<Exchange> =>
 
 const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['content-length'], headers });
 
-/** A TCP connection that never begins TLS. */
-const silentTcp = () => {
-  const wait = { untilClosed: true, patienceMs: PATIENCE_MS, drive: () => undefined };
-  return exchange({ port: api.port, ca: null }, '', wait);
-};
-
 test('what does not end within 10 s is refused or closed, and honest calls go on meanwhile', async () => {
   const announced = head('Content-Length: 200', 'X-Request-Id: mine');
   const slow = {
@@ -65,7 +59,9 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     socket.write(quoteBytes(api));
     setTimeout(() => socket.write('POST /v1/finance-quote HTTP/1.1\r\n'), 500);
   });
-  const tcp = silentTcp();
+  // It never begins TLS.
+  const silent = { untilClosed: true, patienceMs: PATIENCE_MS, drive: () => undefined };
+  const tcp = exchange({ port: api.port, ca: null }, '', silent);
 
   // 200 more of them, and honest calls between.
   const crowd = Array.from({ length: 200 }, () => openTls(api).resume());

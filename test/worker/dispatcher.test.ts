@@ -1,5 +1,6 @@
 import type { Claim, ClaimedNotification } from '../../db/notifications/claim';
 import { createClaimPace, startDispatcher } from '../../worker/dispatcher';
+import { until } from '../support/delivery';
 
 const one = (notificationId: string): ClaimedNotification => ({
   notificationId,
@@ -28,16 +29,11 @@ const dispatcherOf = (deps: Pick<Deps, 'claim' | 'start' | 'sweepMs'> & Partial<
   });
 
 test('started deliveries are written down, but for those not started and those whose attempt has ended', async () => {
-  const claims: Claim[] = [{ ...NOTHING, claimed: ['failed', 'ended early', 'ended', 'started'].map(one) }];
+  const claimed = ['failed', 'ended early', 'ended', 'started'].map(one);
   const writes: string[][] = [];
-  let begun: () => void = () => undefined;
-  const beginning = new Promise<void>((resolve) => (begun = resolve));
+  let claims = 0;
   const dispatcher = dispatcherOf({
-    claim: async () => {
-      const claim = claims.shift();
-      if (claim === undefined) begun();
-      return claim ?? NOTHING;
-    },
+    claim: async () => ((claims += 1) === 1 ? { ...NOTHING, claimed } : NOTHING),
     markStarted: async (started) => void writes.push(started.map(({ notificationId }) => notificationId)),
     start: async ({ notificationId }) => {
       await Promise.resolve();
@@ -47,7 +43,7 @@ test('started deliveries are written down, but for those not started and those w
     },
     sweepMs: 10,
   });
-  await beginning;
+  await until(() => claims > 1, 'the next claim');
   dispatcher.attemptEnded('ended');
   await dispatcher.stop();
   expect(writes).toEqual([['started']]);
@@ -56,19 +52,15 @@ test('started deliveries are written down, but for those not started and those w
 test('a start that fails is given back, and claimed again after a second although the sweep is a minute away', async () => {
   const given: [string, number][] = [];
   const claimedAtMs: number[] = [];
-  let again: () => void = () => undefined;
-  const retried = new Promise<void>((resolve) => (again = resolve));
   const dispatcher = dispatcherOf({
-    claim: async () => {
-      if (claimedAtMs.push(performance.now()) === 2) again();
-      return claimedAtMs.length === 1 ? { ...NOTHING, claimed: [one('a')] } : NOTHING;
-    },
+    claim: async () =>
+      claimedAtMs.push(performance.now()) === 1 ? { ...NOTHING, claimed: [one('a')] } : NOTHING,
     giveBack: async (failed, pauseMs) =>
       void given.push(...failed.map(({ notificationId }): [string, number] => [notificationId, pauseMs])),
     start: () => Promise.reject(new Error('Temporal is away')),
     sweepMs: 60_000,
   });
-  await retried;
+  await until(() => claimedAtMs.length > 1, 'it is claimed again');
   await dispatcher.stop();
   expect(given).toEqual([['a', 1_000]]);
   const [first = 0, second = 0] = claimedAtMs;
