@@ -1,8 +1,8 @@
 import { Client } from '@temporalio/client';
-import { createDeliveryStarter } from '../../worker/start-delivery';
 import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
+import { starterOf } from '../support/histories';
 import { storeTest } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 
@@ -90,27 +90,13 @@ describe.each(PATHS)('on the %s path', (path) => {
 
 test('the same start twice is one workflow, and no fault', async () => {
   const client = new Client({ connection: temporal.env.nativeConnection, namespace: temporal.namespace });
-  const start = createDeliveryStarter({
-    client,
-    taskQueue: randomTaskQueue(),
-    ladders: { test: [0], status: [0] },
-    fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
-    build: { eager: () => true },
-    onPath: () => undefined,
-  });
-  const notification = {
-    notificationId: `ntf_${randomTaskQueue()}`,
-    generation: 1,
-    eventType: 'credit_application.test',
-    partnerId: scene.partnerId,
-    environment: 'sandbox',
-    applicationId: null,
-  } as const;
-  await Promise.all([start(notification), start(notification)]);
-  const handle = client.workflow.getHandle(`notification/${notification.notificationId}/1`);
+  const start = starterOf(client, randomTaskQueue());
+  const notificationId = `ntf_${randomTaskQueue()}`;
+  await Promise.all([start(notificationId), start(notificationId)]);
+  const handle = client.workflow.getHandle(`notification/${notificationId}/1`);
   const first = (await handle.describe()).runId;
   await handle.terminate();
   // Not even once it has ended.
-  await start(notification);
+  await start(notificationId);
   expect((await handle.describe()).runId).toBe(first);
 });

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
+import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import { createDeliveryStarter } from '../../worker/start-delivery';
 import { deliveryWorkflowId } from '../../workflows/names';
 
 const { History } = temporal.api.history.v1;
@@ -24,6 +26,20 @@ export async function keepHistory(name: string, handle: WorkflowHandle): Promise
 /** The workflow of a notification's generation. */
 export const deliveryOf = (client: Client, notificationId: string, generation = 1) =>
   client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+
+/** Starts deliveries of tests as the dispatcher of a build does, without the fast path. */
+export function starterOf(client: Client, taskQueue: string, build = { eager: () => true }) {
+  const start = createDeliveryStarter({
+    client,
+    taskQueue,
+    ladders: { test: [0], status: [0] },
+    fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
+    build,
+    onPath: () => undefined,
+  });
+  const of = { partnerId: 'P100001', environment: 'sandbox', eventType: TEST_EVENT_TYPE } as const;
+  return (notificationId: string) => start({ ...of, notificationId, generation: 1, applicationId: null });
+}
 
 /** The local activities of a run, by their types, in order. */
 export async function localActivities(handle: WorkflowHandle): Promise<string[]> {

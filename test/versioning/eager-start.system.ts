@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { google } from '@temporalio/proto';
 import type { createActivities } from '../../activities';
-import { createDeliveryStarter, watchBuild, type BuildWatch } from '../../worker/start-delivery';
+import { watchBuild, type BuildWatch } from '../../worker/start-delivery';
 import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
-import { deliveryOf, deploymentsOf } from '../support/histories';
+import { deliveryOf, deploymentsOf, starterOf } from '../support/histories';
 import { randomTaskQueue, sessionOptions, testTemporal } from '../support/temporal';
 
 type Time = google.protobuf.ITimestamp;
@@ -67,22 +67,7 @@ let started = 0;
 async function startFrom({ session, watch }: Build): Promise<WorkflowHandle> {
   started += 1;
   const notificationId = `ntf_${deploymentName}_${started}`;
-  const start = createDeliveryStarter({
-    client: session.client,
-    taskQueue,
-    ladders: { test: [0], status: [0] },
-    fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
-    build: watch,
-    onPath: () => undefined,
-  });
-  await start({
-    notificationId,
-    generation: 1,
-    eventType: 'credit_application.test',
-    partnerId: 'P100001',
-    environment: 'sandbox',
-    applicationId: null,
-  });
+  await starterOf(session.client, taskQueue, watch)(notificationId);
   return deliveryOf(temporal.client, notificationId);
 }
 
