@@ -2,7 +2,6 @@ import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { deliveryOf } from '../support/histories';
 import { PATHS } from '../support/fast-path';
-import { storeTest } from '../support/notifications';
 import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
 import { fileNeeds } from '../support/needs';
 import { opsJson } from '../ops/run';
@@ -55,7 +54,7 @@ test('Temporal is away: ops says of no notification that it starts, and why it w
   const worker = await scene.worker();
   await worker.ready();
   await temporal.kill();
-  for (let nth = 0; nth < 20; nth += 1) await storeTest(scene.database, { partnerId: scene.partnerId });
+  for (let nth = 0; nth < 20; nth += 1) await scene.storeTest();
   const doing = async () => {
     const found: { now: { doing: string } }[] = await opsJson(scene.databaseUrl, 'notifications', 'list');
     return found.map(({ now }) => now.doing);
@@ -75,7 +74,7 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
   const environment = { TEST_LADDER_SECONDS: '0,1', RECONCILE_AFTER_MS: '600000' };
   const worker = await scene.worker(environment);
   scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-  const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+  const { notificationId } = await scene.storeTest();
   await attemptMade();
   await worker.end('SIGTERM');
   await new Promise((resolve) => setTimeout(resolve, 13_000));
@@ -88,7 +87,7 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
 test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there', async () => {
   const namespace = 'partner-finance';
   const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
-  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await scene.storeTest();
   await worker.unreadyFor(namespace);
   expect(await worker.readiness()).toMatchObject({ status: 503 });
   expect(await api.readyStatus()).toBe(200);
@@ -111,7 +110,7 @@ describe.each(PATHS)('on the %s path', (path) => {
   async function beginLadder(environment: Readonly<Record<string, string>>): Promise<string> {
     await scene.worker(environment, path);
     scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
-    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    const { notificationId } = await scene.storeTest();
     await attemptMade();
     await scene.expectPath(path);
     return notificationId;
@@ -148,7 +147,7 @@ describe.each(PATHS)('on the %s path', (path) => {
 });
 
 test('a body of almost 20 KB is sent whole, and Temporal keeps none of it', async () => {
-  const { notificationId, eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+  const { notificationId, eventId } = await scene.storeTest();
   const filling = 'x'.repeat(19_000);
   await scene.database.sql`
     update notifications set body = (body::jsonb || jsonb_build_object('filling', ${filling}::text))::text

@@ -2,7 +2,6 @@ import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { deliveryOf } from '../support/histories';
 import { PATHS } from '../support/fast-path';
-import { storeTest } from '../support/notifications';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { testTemporal } from '../support/temporal';
 
@@ -27,7 +26,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     door.cut();
     // Connections open, and the handshake never ends.
     door.freeze();
-    const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    const { eventId } = await scene.storeTest();
     await until(async () => (await scene.rows())[0]?.attempts.length === 1, 'the row of an attempt', 60_000);
     await victim.end('SIGKILL');
     expect((await scene.rows())[0]).toMatchObject({ state: 'started', attempts: ['under way'] });
@@ -42,7 +41,7 @@ describe.each(PATHS)('on the %s path', (path) => {
   test('killed between the partner and the record: the same event again, counted once', async () => {
     const victim = await scene.worker({}, path);
     scene.receiver.behave((nth) => (nth > 0 ? 200 : () => void victim.child.kill('SIGKILL')));
-    const { eventId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    const { eventId } = await scene.storeTest();
     expect(await victim.ended).toBe('SIGKILL');
 
     await scene.worker();
@@ -66,7 +65,7 @@ describe.each(PATHS)('on the %s path', (path) => {
         response.writeHead(200).end();
       })();
     });
-    const { notificationId } = await storeTest(scene.database, { partnerId: scene.partnerId });
+    const { notificationId } = await scene.storeTest();
     await until(() => scene.waits('pfqs worker'), 'the record waits for the lock', 60_000);
     way.freeze();
     await release();

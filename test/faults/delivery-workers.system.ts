@@ -3,7 +3,6 @@ import { useCrashScene } from '../support/crash-scene';
 import { until } from '../support/delivery';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
 import { starterOf } from '../support/histories';
-import { storeTest } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
@@ -20,7 +19,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     const partners = [scene.partnerId, ...OTHERS];
     const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' }, path);
     scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
-    for (const partnerId of partners) await storeTest(scene.database, { partnerId });
+    for (const partnerId of partners) await scene.storeTest(partnerId);
     await until(
       async () => (await attemptsOf()).join() === 'failed,failed,failed,failed',
       'every ladder waits',
@@ -29,7 +28,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     await scene.expectPath(path);
     await victim.end('SIGKILL');
     for (let times = 0; times < 15; times += 1)
-      for (const partnerId of partners) await storeTest(scene.database, { partnerId });
+      for (const partnerId of partners) await scene.storeTest(partnerId);
     // The longest wait of the ladders is 2 s: they become due while nobody is there.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect((await scene.rows()).filter(({ state }) => state === 'queued')).toHaveLength(60);
@@ -50,7 +49,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     const leaving = await scene.worker({}, path);
     let answer = () => {};
     scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
-    await storeTest(scene.database, { partnerId: scene.partnerId });
+    await scene.storeTest();
     await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
     const code = leaving.end('SIGTERM');
     // Longer than a workflow task may take without a sign of life (10 s).
@@ -74,9 +73,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     };
     // Which worker claims them depends on who comes first, and the second one may not know yet that the endpoint is fast.
     do {
-      const thirty = Array.from({ length: 30 }, () =>
-        storeTest(scene.database, { partnerId: scene.partnerId }),
-      );
+      const thirty = Array.from({ length: 30 }, () => scene.storeTest());
       stored.push(...(await Promise.all(thirty)).map(({ notificationId }) => notificationId));
       const ended = await scene.ended(90_000);
       expect(ended.map(({ state }) => state)).toEqual(stored.map(() => 'delivered'));

@@ -8,7 +8,13 @@ const admin = useApi();
 const SABOTEUR = `process.on('SIGUSR2', () => void Promise.reject(new Error('nobody waits for this')));`;
 const SABOTAGED = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(SABOTEUR)}` };
 
-async function quotes(api: ApiProcess, count: number, key: string | null = admin.keys.test) {
+let api: ApiProcess;
+async function start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+  api = await startApiProcess({ databaseUrl: admin.databaseUrl, environment });
+}
+afterEach(() => api.close());
+
+async function quotes(count: number, key: string | null = admin.keys.test) {
   const answers: { status: number; id: string | undefined; tookMs: number }[] = [];
   for (let calls = 0; calls < count; calls += 1) {
     const before = performance.now();
@@ -19,11 +25,8 @@ async function quotes(api: ApiProcess, count: number, key: string | null = admin
 }
 
 test('a rejection that nobody handles: logged, and the process leaves with 1; rows stay', async () => {
-  const api = await startApiProcess({
-    databaseUrl: admin.databaseUrl,
-    environment: SABOTAGED,
-  });
-  const answered = await quotes(api, 5);
+  await start(SABOTAGED);
+  const answered = await quotes(5);
   expect(await api.end('SIGUSR2')).toBe(1);
   const fatal = api
     .output()
@@ -40,15 +43,14 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
   const ids = answered.map(({ id }) => id ?? '');
   const rows = await admin.database.sql`select 1 from quotes where quote_id = any(${ids})`;
   expect(rows.count).toBe(5);
-  await api.close();
 });
 
 test('SIGTERM under load: what was accepted is answered, then it leaves with 0', async () => {
-  const api = await startApiProcess({ databaseUrl: admin.databaseUrl });
+  await start();
   const outcomes: (number | string)[] = [];
   const load = Array.from({ length: 16 }, async () => {
     while (outcomes.at(-1) !== 'ECONNREFUSED')
-      await quotes(api, 1).then(
+      await quotes(1).then(
         ([answer]) => outcomes.push(answer?.status ?? 'none'),
         (error: { code?: string }) => outcomes.push(String(error.code)),
       );
@@ -56,7 +58,6 @@ test('SIGTERM under load: what was accepted is answered, then it leaves with 0',
   await until(() => outcomes.length > 50, 'it is under load');
   expect(await api.end('SIGTERM')).toBe(0);
   await Promise.all(load);
-  await api.close();
   // What comes after the end is refused; nothing else fails.
   expect(new Set(outcomes)).toEqual(new Set([200, 'ECONNREFUSED']));
 });
@@ -66,22 +67,18 @@ describe('a log that nobody reads', () => {
     ['SIGTERM', 0],
     ['SIGUSR2', 1],
   ])('stalls no request, and after %s the process leaves with %i', async (signal, code) => {
-    const api = await startApiProcess({
-      databaseUrl: admin.databaseUrl,
-      environment: SABOTAGED,
-    });
+    await start(SABOTAGED);
     // Its pipe fills up.
     api.child.stdout?.pause();
     // About 2 MiB of lines: more than the pipe and the backlog hold together.
-    const crowd = await Promise.all(Array.from({ length: 8 }, () => quotes(api, 1_250, null)));
+    const crowd = await Promise.all(Array.from({ length: 8 }, () => quotes(1_250, null)));
     expect(new Set(crowd.flat().map(({ status }) => status))).toEqual(new Set([401]));
-    const answers = await quotes(api, 50);
+    const answers = await quotes(50);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(Math.max(...[...crowd.flat(), ...answers].map(({ tookMs }) => tookMs))).toBeLessThan(3_000);
     expect(api.child.stdout?.readableFlowing).toBe(false);
     const before = performance.now();
     expect(await api.end(signal)).toBe(code);
     expect(performance.now() - before).toBeLessThan(10_000);
-    await api.close();
   });
 });

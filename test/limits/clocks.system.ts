@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useCrashScene } from '../support/crash-scene';
 import { metricIn } from '../support/http-call';
-import { setServiceClock, startServiceClock, storeTest } from '../support/notifications';
+import { setServiceClock, startServiceClock } from '../support/notifications';
 import { testTemporal } from '../support/temporal';
 import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 import type { WorkerProcess } from '../support/worker-process';
@@ -63,7 +63,7 @@ test.each([
     expect(await skewOf(worker)).toBeNaN();
     // Seconds into a year that the worker's own clock does not know of.
     await startServiceClock(scene.database, '2031-01-01T00:00:01Z');
-    for (const partnerId of PARTNERS) await storeTest(scene.database, { partnerId });
+    for (const partnerId of PARTNERS) await scene.storeTest(partnerId);
     await scene.ended();
 
     expect(faults).toEqual(Array.from({ length: 6 }, () => fault));
@@ -89,7 +89,7 @@ test('a clock that steps back during a wait changes neither the wait nor the mon
   });
   const [{ month } = { month: '' }] = await scene.database.sql<{ month: string }[]>`
     select service_month()::text as month`;
-  await storeTest(scene.database, { partnerId: scene.partnerId });
+  await scene.storeTest();
   await scene.ended();
   const [first, second] = scene.receiver.received;
   if (first === undefined || second === undefined) throw new Error('two attempts were expected');

@@ -9,7 +9,7 @@ import { counted, ended } from '../storm/stored';
 import { expectExactlyOne, openDatabaseAt, openTestDatabase } from './database';
 import { until } from './delivery';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
-import { addEndpoint, newKeyRingText, standings, type Standing } from './notifications';
+import { addEndpoint, newKeyRingText, standings, storeTest, type Standing } from './notifications';
 import { addPartner as addTenant } from './partner-events';
 import { randomTaskQueue } from './temporal';
 import {
@@ -160,6 +160,8 @@ export async function openCrashScene(options: CrashSceneOptions) {
         if (error.code === undefined) throw error;
         return 'reset' as const;
       }),
+    /** Stores a test as the API does. */
+    storeTest: (id = partnerId) => storeTest(database, { partnerId: id }),
     quote: async (api: ApiProcess) => (await api.call({ key: key(), body: goodQuote })).status,
     rows,
     ended: allEnded,

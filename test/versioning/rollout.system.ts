@@ -7,7 +7,6 @@ import { bundleWith, sessionOptions, testTemporal } from '../support/temporal';
 import { openCrashScene } from '../support/crash-scene';
 import { succeeds, until } from '../support/delivery';
 import { deliveryOf } from '../support/histories';
-import { storeTest } from '../support/notifications';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 const temporal = testTemporal();
@@ -57,7 +56,7 @@ async function openReleases() {
     check: (codePath: string) => orders.replayRunning({ bundle: { codePath } }, 10),
     /** Stores a test. @returns its id and its workflow */
     notify: async () => {
-      const { notificationId: id } = await storeTest(scene.database, { partnerId: scene.partnerId });
+      const { notificationId: id } = await scene.storeTest();
       return { id, handle: deliveryOf(temporal.client, id) };
     },
     rowOf,
