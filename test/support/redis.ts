@@ -14,17 +14,7 @@ export interface RedisProtection {
 /** @param protection with it the server speaks TLS only and wants the password, which the address then contains. */
 export async function startRedis(protection?: RedisProtection) {
   const port = await freePort();
-  const usual = [
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--set-proc-title',
-    'no',
-    '--appendonly',
-    'no',
-    '--dir',
-  ];
+  const usual = ['--bind', '127.0.0.1', '--set-proc-title', 'no', '--appendonly', 'no', '--save', ''];
   const { child, running, output, close } = await startWithFiles({
     name: 'redis',
     command: (file) => [
@@ -34,6 +24,7 @@ export async function startRedis(protection?: RedisProtection) {
       ...(protection ? ['--tls-cert-file', file('cert.pem'), '--tls-key-file', file('key.pem')] : []),
       ...(protection ? ['--tls-auth-clients', 'no'] : []),
       ...usual,
+      '--dir',
       file('.'),
     ],
     files: protection
