@@ -173,16 +173,10 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
     let answeredMs = performance.now();
     return startLoop({
       async round() {
-        const asked = withTimeout(
-          session.client.workflowService.getSystemInfo({}),
-          READY_TIMEOUT_MS,
-          'Temporal',
-        );
-        const silent = await asked.then(
-          () => false,
-          (error: unknown) => error instanceof TimeoutError,
-        );
-        if (!silent) answeredMs = performance.now();
+        const { workflowService } = session.client;
+        const asked = withTimeout(workflowService.getSystemInfo({}), READY_TIMEOUT_MS, 'Temporal');
+        const answer: unknown = await asked.catch((error: unknown) => error);
+        if (!(answer instanceof TimeoutError)) answeredMs = performance.now();
         if (performance.now() - answeredMs < SILENT_MS) return;
         const another = await openNativeConnection(options.temporal.connection).catch(() => null);
         if (another === null) return;

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { startTestApi, type TestApi } from '../support/api';
+import { until } from '../support/delivery';
 import { needs } from '../support/needs';
 import { startRedis, type TestRedis } from '../support/redis';
 
@@ -54,15 +55,12 @@ needs('Redis')('with Redis', () => {
   }
 
   /** The first calls of a process may come before its connection: waits until a call is counted in Redis. */
-  async function redisReady(api: TestApi): Promise<void> {
-    for (let tries = 0; tries < 50; tries += 1) {
+  const redisReady = (api: TestApi) =>
+    until(async () => {
       const before = await fallbacks(api);
       await api.quote({}, { key: api.keys.live });
-      if ((await fallbacks(api)) === before) return;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    throw new Error('Redis was never used');
-  }
+      return (await fallbacks(api)) === before;
+    }, 'a call is counted in Redis');
 
   test('two processes share the limit: 100 of 200 concurrent calls', async () => {
     const both = [one, two].map((api) => statuses(api, 100, one.keys.test));

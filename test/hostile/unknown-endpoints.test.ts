@@ -1,11 +1,11 @@
 import http from 'node:http';
+import { until } from '../support/delivery';
 import {
   exchange,
   expectRefusal,
   hostileTarget,
   LISTENERS,
   openConnections,
-  pause,
   requestBytes,
   type GoodRequest,
   type RequestParts,
@@ -85,7 +85,5 @@ test('the connection goes on where the body was whole', async () => {
   expect(answers.map(({ status }) => status)).toEqual([404, 200]);
 });
 
-test('no connection is left over', async () => {
-  for (let tries = 0; tries < 50 && (await openConnections(target.api)) > 3; tries += 1) await pause(100);
-  expect(await openConnections(target.api)).toBeLessThanOrEqual(3);
-});
+test('no connection is left over', () =>
+  until(async () => (await openConnections(target.api)) <= 3, 'all others are closed', 5_000));

@@ -1,16 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import {
-  closeAll,
-  closeLater,
-  eventually,
-  flood,
-  HOST,
-  post,
-  sendOnce,
-  served,
-  startReceiver,
-} from './partner';
+import { until } from '../support/delivery';
+import { closeAll, closeLater, flood, HOST, post, sendOnce, served, startReceiver } from './partner';
 
 afterEach(closeAll);
 
@@ -130,7 +121,7 @@ test('an endless body is a success, of which 8 KiB are kept and little more is r
   expect(performance.now() - startedAt).toBeLessThan(3_000);
   expect(result.outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
   expect(result.answer).toBe('x'.repeat(8_192));
-  await eventually(() => receiver.open(), 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
   // What fits into the buffers of the two sockets, far from endless.
   expect(written()).toBeLessThan(16_000_000);
 });
@@ -194,7 +185,7 @@ it.each([
     flood(socket, text.repeat(Math.ceil(65_536 / text.length)));
   });
   expect(outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
-  await eventually(() => receiver.open(), 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
 });
 
 test('what an endpoint sends on a connection that has nothing to do ends that connection', async () => {
@@ -207,6 +198,6 @@ test('what an endpoint sends on a connection that has nothing to do ends that co
   });
   const { outcome } = await sender.send(post(receiver.url));
   expect(outcome.kind).toBe('delivered');
-  await eventually(() => receiver.open(), 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
   expect(sent()).toBeLessThan(50_000_000);
 });

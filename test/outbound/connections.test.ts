@@ -1,4 +1,5 @@
-import { certificateFor, closeAll, eventually, HOST, post, rawServed, served } from './partner';
+import { until } from '../support/delivery';
+import { certificateFor, closeAll, HOST, post, rawServed, served } from './partner';
 
 afterEach(closeAll);
 
@@ -62,7 +63,7 @@ test('a kept connection that the partner has closed while idle is not used', asy
     socket.write(OK, () => setTimeout(() => socket.end(), 50));
   });
   await sender.send(post(receiver.url));
-  await eventually(receiver.open, 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
   expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
   expect(receiver.connections()).toBe(2);
 });
@@ -98,5 +99,5 @@ test('closing the sender closes what is idle', async () => {
   await sender.send(post(receiver.url));
   expect(receiver.open()).toBe(1);
   sender.close();
-  await eventually(receiver.open, 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
 });

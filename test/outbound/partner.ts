@@ -4,7 +4,6 @@ import type { RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
 import { createResolver } from '../../outbound/connect';
@@ -126,13 +125,6 @@ export async function startDeafServer() {
       child.kill('SIGKILL');
     },
   };
-}
-
-/** Waits, for at most 5 s, until `read` gives this value. */
-export async function eventually<T>(read: () => T, expected: T): Promise<void> {
-  for (const endsAt = Date.now() + 5_000; read() !== expected; await delay(10)) {
-    if (Date.now() > endsAt) throw new Error(`still ${String(read())}, not ${String(expected)}`);
-  }
 }
 
 /** Parts of a test that are closed after it. */

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { until } from '../support/delivery';
 import {
   closeAll,
   closeLater,
   dripping,
   sendOnce,
-  eventually,
   HOST,
   post,
   startDeafServer,
@@ -60,7 +60,7 @@ test('a body that drips is a success, decided at the headers; it is read for no 
   expect(outcome.durationMs).toBeLessThan(tookMs - SHORT.bodyMs + 20);
   expect(answer).toMatch(/^x+$/);
   expectAbout(tookMs, SHORT.bodyMs);
-  await eventually(receiver.open, 0);
+  await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
 });
 
 test('a handshake that never comes is given up at the limit for connecting', async () => {
