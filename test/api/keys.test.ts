@@ -135,6 +135,8 @@ describe('two API processes', () => {
 
 describe('when a key was last used', () => {
   const database = useDatabase();
+  /** Its keys have made no call. */
+  const unused = useApi();
   const HOUR = 3_600_000;
   const NOON = Date.parse('2026-11-22T12:00:00Z');
 
@@ -177,17 +179,12 @@ describe('when a key was last used', () => {
   });
 
   test('an accepted call shows in keys list within seconds; a refused one does not', async () => {
-    const api = await startTestApi();
-    try {
-      const list = () => opsJson(api.databaseUrl, 'keys', 'list');
-      await api.call({ headers: { authorization: `Bearer sk_live_${'0'.repeat(32)}` } });
-      expect((await list()).every((one: { last_used_at: unknown }) => one.last_used_at === null)).toBe(true);
-      await api.call({ method: 'GET', path: '/v1/notifications' });
-      const used = async () =>
-        (await list()).filter((one: { last_used_at: unknown }) => one.last_used_at !== null).length === 1;
-      await until(used, 'its use is written', 25_000);
-    } finally {
-      await api.close();
-    }
+    const list = async () =>
+      (await opsJson(unused.databaseUrl, 'keys', 'list')) as readonly { readonly last_used_at: unknown }[];
+    await unused.call({ headers: { authorization: `Bearer sk_live_${'0'.repeat(32)}` } });
+    expect((await list()).every((one) => one.last_used_at === null)).toBe(true);
+    await unused.get('/v1/notifications');
+    const used = async () => (await list()).filter((one) => one.last_used_at !== null).length === 1;
+    await until(used, 'its use is written', 25_000);
   });
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -49,10 +50,7 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
     join(client, upstream);
     join(upstream, client);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
 
   const cut = () => {
     for (const socket of sockets) socket.resetAndDestroy();

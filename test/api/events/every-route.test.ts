@@ -1,4 +1,4 @@
-import { startTestApi, useApi, type TestApi } from '../../support/api';
+import { useApi, type TestApi } from '../../support/api';
 import type { Answer } from '../../support/http-call';
 
 /** What holds for each of the partners' own endpoints, as for the quote. */
@@ -18,6 +18,7 @@ const ROUTES = [
   ['POST', '/v1/sandbox/credit-applications', 400],
   ['POST', `/v1/sandbox/credit-applications/app_${NONE}/events`, 400],
 ] as const;
+const limited = useApi({ environment: { RATE_LIMIT_PER_MINUTE: String(ROUTES.length - 1) } });
 
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
@@ -88,15 +89,10 @@ test.each(ROUTES.filter(([, path]) => /(resend|test)$/.test(path)))(
 );
 
 test('they count against the limit of the key, together', async () => {
-  const limited = await startTestApi({ environment: { RATE_LIMIT_PER_MINUTE: String(ROUTES.length - 1) } });
-  try {
-    const answers: Answer[] = [];
-    for (const [method, path] of ROUTES) answers.push(await limited.call({ method, path }));
-    expect(answers.map(({ status }) => status)).toEqual([...ROUTES.slice(0, -1).map((one) => one[2]), 429]);
-    const last = answers.at(-1);
-    expect(last?.body.error.code).toBe('RATE_LIMIT_EXCEEDED');
-    expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0);
-  } finally {
-    await limited.close();
-  }
+  const answers: Answer[] = [];
+  for (const [method, path] of ROUTES) answers.push(await limited.call({ method, path }));
+  expect(answers.map(({ status }) => status)).toEqual([...ROUTES.slice(0, -1).map((one) => one[2]), 429]);
+  const last = answers.at(-1);
+  expect(last?.body.error.code).toBe('RATE_LIMIT_EXCEEDED');
+  expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0);
 });

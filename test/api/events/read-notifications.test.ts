@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import type { NotificationItem } from '../../../contracts/notifications';
-import { startTestApi, useApi } from '../../support/api';
+import { useApi } from '../../support/api';
 import { openApplication, tell } from '../../support/applications';
 import { addPartner, addSilentEndpoint, attempt, storeRow } from '../../support/partner-events';
 import { refusal } from '../../support/http-call';
@@ -189,6 +189,7 @@ describe('pages', () => {
 });
 
 describe('a cursor', () => {
+  const second = useApi(async () => ({ databaseUrl: api.databaseUrl, keys: api.keys }));
   let cursor: string;
   beforeEach(async () => {
     for (let at = 0; at < 3; at += 1) await store({ state: 'failed' });
@@ -225,13 +226,7 @@ describe('a cursor', () => {
   });
 
   test('is good in every process, and after a restart', async () => {
-    const second = await startTestApi({ databaseUrl: api.databaseUrl, keys: api.keys });
-    try {
-      const path = `${PATH}?status=failed&cursor=${cursor}`;
-      expect(await second.call({ method: 'GET', path })).toMatchObject({ status: 200 });
-    } finally {
-      await second.close();
-    }
+    expect(await second.get(`${PATH}?status=failed&cursor=${cursor}`)).toMatchObject({ status: 200 });
   });
 });
 
