@@ -15,7 +15,7 @@ const scene = useCrashScene(() => ({ temporal }));
 
 beforeAll(async () => {
   for (const partnerId of PARTNERS.slice(1)) await scene.addPartner(partnerId);
-  // Each has a host of its own: a worker believes three hosts, not three endpoints of one.
+  // Each has a host of its own, as a worker compares its clock with those of three hosts or more.
   await scene.database.sql`
     update webhook_endpoints set url = replace(url, ${RECEIVER_NAME}, lower(partner_id) || ${`.${RECEIVER_NAME}`})`;
 });
@@ -33,7 +33,7 @@ async function startSkewed(skewMs: number): Promise<WorkerProcess> {
   return worker;
 }
 
-/** Refuses what does not verify. The library looks at the time before the signature, so any secret does. @returns what was wrong */
+/** Refuses what does not verify. The library checks the time before the signature, so one secret serves for all. @returns the faults */
 function verifying(): string[] {
   const faults: string[] = [];
   const secret = generateWebhookSecret();

@@ -2,7 +2,7 @@ import { Agent } from 'undici';
 import { freePort } from '../../dev/ports';
 import { expectDocumented } from './contract';
 import { until } from './delivery';
-import { callOver, saysOfItself, type CallOptions } from './http-call';
+import { callOver, internalPages, type CallOptions } from './http-call';
 import { serviceCommand, startWithFiles } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
@@ -56,7 +56,7 @@ export async function startApiProcess(options: ApiProcessOptions) {
   const where = { origin, path: '/v1/finance-quote', key: '', dispatcher: agent, check: expectDocumented };
   return {
     ...api,
-    ...saysOfItself(internalPort),
+    ...internalPages(internalPort),
     port,
     internalPort,
     ca: tls.ca,

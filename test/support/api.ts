@@ -5,7 +5,7 @@ import { startApi } from '../../api/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase, openDatabaseAt } from './database';
 import { emitMetrics, emittedBy } from './emitted';
-import { callOver, saysOfItself, type CallOptions } from './http-call';
+import { callOver, internalPages, type CallOptions } from './http-call';
 import { demand } from './on-demand';
 import { addPartner } from './partner-events';
 import { asRole } from './roles';
@@ -92,7 +92,7 @@ export async function startTestApi(options: TestApiOptions = {}) {
     // oxlint-disable-next-line typescript/no-explicit-any -- lines of every form
     logged: (text: string): any[] =>
       logs.filter((line) => line.includes(text)).map((line) => JSON.parse(line)),
-    ...saysOfItself(api.internalPort),
+    ...internalPages(api.internalPort),
     call,
     get: (path: string, key: string | null = keys.test) => call({ method: 'GET', path, key }),
     /** `POST /v1/finance-quote` with a good body changed by these fields. */

@@ -61,14 +61,15 @@ export function metricIn(page: string, name: string): number {
   return Number(line?.slice(name.length + 1));
 }
 
-/** What a process says of itself on its internal listener. */
-export function saysOfItself(internalPort: number) {
+/** Reads what the internal listener of a process serves about it. */
+export function internalPages(internalPort: number) {
   const page = (path: string) => fetch(`http://127.0.0.1:${internalPort}${path}`);
   const metrics = async () => (await page('/metrics')).text();
   return {
     metrics,
     /** A value of its metrics, as `metricIn`. */
     metric: async (name: string) => metricIn(await metrics(), name),
+    /** The status of `/ready`. */
     readyStatus: async () => (await page('/ready')).status,
   };
 }
