@@ -7,9 +7,10 @@
  */
 import { cpSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { say } from '../bench/harness/report';
 import { failures } from '../test/storm/finding';
 import { reportText } from '../test/storm/findings';
-import { random } from '../test/support/random';
+import { random, shuffled } from '../test/support/random';
 import { inNamespaces } from './cluster/inside';
 import { LONG, SHORT } from './cluster/storm/blows';
 import { runStorm } from './cluster/storm/run';
@@ -32,16 +33,10 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-const startedAt = performance.now();
-const say = (text: string) =>
-  console.error(`${((performance.now() - startedAt) / 1_000).toFixed(0)} s: ${text}`);
-
 async function storm(directory: string): Promise<number> {
   const next = options.seed === undefined ? () => 0 : random(Number(options.seed));
-  const blows = (options.short ? SHORT : LONG)
-    .filter(({ what }) => what.includes(options.only))
-    .map((blow) => ({ ...blow, order: next() }))
-    .toSorted((a, b) => a.order - b.order);
+  const wanted = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
+  const blows = shuffled(wanted, next);
   if (blows.length === 0) throw new Error(`--only: no blow is called ${options.only}`);
   try {
     const scene = await openClusterScene({ directory, say });

@@ -1,22 +1,27 @@
 import type { Agent } from 'undici';
+import { goodQuote } from '../support/api';
 import { callOver, type Answer } from '../support/http-call';
+import type { StormPartner } from './parties';
 
 export interface Asked {
   /** To the listener of lender integrations. */
   readonly internal: boolean;
   readonly path: string;
-  readonly key: string | null;
-  readonly body: unknown;
+  readonly key: string;
+  /** Null: the call has none. */
+  readonly body: object | null;
 }
+
+/** A partner's call for a quote, with a good body changed by these fields. */
+export const quoteOf = ({ partnerId, apiKey }: StormPartner, fields: object = {}): Asked => ({
+  internal: false,
+  path: '/v1/finance-quote',
+  key: apiKey,
+  body: { ...goodQuote, partner_id: partnerId, ...fields },
+});
 
 /** An answer of the API, looked at for the envelope (I7). */
 export type StormAnswer = Pick<Answer, 'status' | 'body'>;
-
-interface Way {
-  readonly origin: string;
-  /** Its timeouts are those of the call. */
-  readonly dispatcher: Agent;
-}
 
 export type Asking = ReturnType<typeof openAsking>;
 
@@ -34,8 +39,11 @@ export function openAsking() {
     /** Answers without a request id or the envelope. */
     improperAnswers,
     answers,
-    /** @returns null when no answer came. */
-    ask: ({ path, key, body }: Asked, way: Way): Promise<StormAnswer | null> =>
-      callOver({ ...way, path, key: '', check }, { key, ...(body !== null && { body }) }).catch(() => null),
+    /** @param way its timeouts are those of the call. @returns null when no answer came. */
+    ask: (
+      { path, key, body }: Asked,
+      way: { readonly origin: string; readonly dispatcher: Agent },
+    ): Promise<StormAnswer | null> =>
+      callOver({ ...way, path, key, check }, body === null ? {} : { body }).catch(() => null),
   };
 }

@@ -38,10 +38,8 @@ export interface Row {
 export function byApplication(rows: readonly Row[]): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
-    if (row.applicationId === null) continue;
-    const own = groups.get(row.applicationId);
-    if (own === undefined) groups.set(row.applicationId, [row]);
-    else own.push(row);
+    const { applicationId: id } = row;
+    if (id !== null) groups.set(id, [...(groups.get(id) ?? []), row]);
   }
   return groups;
 }

@@ -12,6 +12,13 @@ import type { Promised } from './lenders';
 import type { StormSight } from './scene';
 import { limited, type Tested } from './tester';
 
+/** What a storm did, and what it was promised. */
+export interface StormRecord {
+  readonly promised: readonly Promised[];
+  readonly tested: Tested;
+  readonly kills: Kills;
+}
+
 /** Histories cost a call each: those of this many are read, evenly spread. */
 const HISTORIES = 200;
 /** gRPC status. */
@@ -34,9 +41,7 @@ export async function storedRows({ sql }: Pick<Database, 'sql'>): Promise<readon
 /** Holds the invariants against the database, the receiver, the processes' outputs and Temporal. */
 export async function findings(
   scene: StormSight,
-  promised: readonly Promised[],
-  tested: Tested,
-  kills: Kills,
+  { promised, tested, kills }: StormRecord,
 ): Promise<Finding[]> {
   const rows = await storedRows(scene.database);
   const contradicting = await contradictions(scene.database);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { goodQuote } from '../support/api';
+import { quoteOf } from './asking';
 import type { StormScene } from './scene';
+import { attemptsUnderWay } from './stored';
 
 export type Victim = 'api' | 'worker' | 'temporal' | 'postgres';
 
@@ -18,17 +19,6 @@ export const noKills = (): Kills => ({
   attemptsUnderWay: 0,
   withoutTemporal: { asked: 0, answered: 0 },
 });
-
-/** A victim of each kind as often as `counts` says, in an order that the seed decides. */
-export function shuffled(counts: Readonly<Record<Victim, number>>, next: () => number): Victim[] {
-  const plan = (Object.entries(counts) as [Victim, number][]).flatMap(([victim, times]) =>
-    Array.from({ length: times }, () => victim),
-  );
-  return plan
-    .map((victim) => ({ victim, at: next() }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ victim }) => victim);
-}
 
 /** kill -9, a while of absence, and up again: ready for its work when this resolves. */
 export async function killOne(
@@ -71,22 +61,9 @@ export async function killOne(
   }
 }
 
-/** Rows of attempts that have no end: the most that a kill may leave unknown. */
-async function attemptsUnderWay({ database }: StormScene): Promise<number> {
-  const [row] = await database.sql<{ count: number }[]>`
-    select count(*)::int as count from delivery_attempts where finished_at is null`;
-  return row?.count ?? 0;
-}
-
 export async function askWithoutTemporal(scene: StormScene, { withoutTemporal }: Kills): Promise<void> {
-  const [partner] = scene.partners;
   for (let times = 0; times < 3; times += 1) {
-    const answer = await scene.ask({
-      internal: false,
-      path: '/v1/finance-quote',
-      key: partner?.apiKey ?? '',
-      body: { ...goodQuote, partner_id: partner?.partnerId },
-    });
+    const answer = await scene.ask(quoteOf(scene.tester));
     withoutTemporal.asked += 1;
     if (answer?.status === 200) withoutTemporal.answered += 1;
   }

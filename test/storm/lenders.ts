@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { goodQuote } from '../support/api';
+import { APPLICATIONS } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
-import type { StormAnswer } from './asking';
+import { quoteOf, type Asked, type StormAnswer } from './asking';
 import type { StormPartner } from './parties';
 import type { StormSight } from './scene';
-
-/** What lenders need of a scene. */
-export type LenderScene = Pick<StormSight, 'partners' | 'ask' | 'serviceKey'>;
 
 /** What the service has promised to the lenders' side: it answered 200. */
 export interface Promised {
@@ -28,7 +25,7 @@ const LONGEST_WAIT_MS = 120_000;
 
 /** Opens applications and tells their lives, many at once; whatever dies meanwhile is asked again. */
 export async function runLenders(
-  scene: LenderScene,
+  scene: StormSight,
   options: {
     readonly applications: number;
     readonly atOnce: number;
@@ -50,14 +47,8 @@ export async function runLenders(
       const number = next;
       next += 1;
       const partner = scene.partners[number % scene.partners.length] as StormPartner;
-      promised.push(
-        await live(
-          scene,
-          partner,
-          lives[number % lives.length] ?? [],
-          `${prefix}${String(number).padStart(8 - prefix.length, '0')}`,
-        ),
-      );
+      const reference = `${prefix}${String(number).padStart(8 - prefix.length, '0')}`;
+      promised.push(await live(scene, partner, lives[number % lives.length] ?? [], reference));
       if (pauseMs > 0) await sleep(pauseMs);
     }
   };
@@ -66,35 +57,26 @@ export async function runLenders(
 }
 
 async function live(
-  scene: LenderScene,
-  { partnerId, apiKey }: StormPartner,
+  scene: StormSight,
+  partner: StormPartner,
   life: readonly string[],
   reference: string,
 ): Promise<Promised> {
-  const quote = await insist(scene, {
-    internal: false,
-    path: '/v1/finance-quote',
-    key: apiKey,
-    body: { ...goodQuote, merchant_id: SHOP, partner_id: partnerId, merchant_reference: reference },
-  });
+  const lender = { internal: true, path: APPLICATIONS, key: scene.serviceKey };
+  const wanted = quoteOf(partner, { merchant_id: SHOP, merchant_reference: reference });
+  const quote = await insist(scene, wanted);
   const { service_quote_id: quoteId, products } = quote.body.data;
+  const link: string = products[0].merchant_finance_url;
   const opened = await insist(scene, {
-    internal: true,
-    path: '/internal/v1/credit-applications',
-    key: scene.serviceKey,
-    body: {
-      lender: 'lender_a',
-      lender_reference: reference,
-      finance_link: products[0].merchant_finance_url,
-    },
+    ...lender,
+    body: { lender: 'lender_a', lender_reference: reference, finance_link: link },
   });
   const applicationId: string = opened.body.data.credit_application_id;
   const statuses: string[] = [];
   for (const status of life) {
     await insist(scene, {
-      internal: true,
-      path: `/internal/v1/credit-applications/${applicationId}/lender-events`,
-      key: scene.serviceKey,
+      ...lender,
+      path: `${APPLICATIONS}/${applicationId}/lender-events`,
       body: {
         lender_event_id: `${reference}-${status}`,
         status,
@@ -106,7 +88,7 @@ async function live(
   return { quoteId, applicationId, statuses };
 }
 
-async function insist(scene: LenderScene, wanted: Parameters<LenderScene['ask']>[0]): Promise<StormAnswer> {
+async function insist(scene: StormSight, wanted: Asked): Promise<StormAnswer> {
   const until = performance.now() + LONGEST_WAIT_MS;
   for (;;) {
     const answer = await scene.ask(wanted);

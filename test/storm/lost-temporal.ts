@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createdMs } from '../../db/notifications/notification';
 import { notePause, noteResume } from '../../db/notifications/attempt';
-import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../../workflows/names';
+import { DELIVERY_SIGNALS } from '../../workflows/names';
 import { opsJson } from '../ops/run';
+import { deliveryOf } from '../support/histories';
 import { killableProductionTemporal } from '../support/production-temporal';
-import { random } from '../support/random';
+import { random, shuffled } from '../support/random';
 import { LADDER, planBacklog, STEPS, type Backlog } from './backlog';
 import type { Finding } from './finding';
 import { reportText } from './findings';
 import { askWithoutTemporal, noKills, type Kills } from './killer';
 import { runLenders } from './lenders';
-import { conclude, type StormEnd } from './run';
+import { arrivals, ORDER_WAIT_MS } from './received';
+import { conclude, type StormPlan } from './run';
 import { openStorm, type StormScene } from './scene';
 import { PATIENCE_MS, runTester } from './tester';
 
-export interface LossPlan {
-  readonly backlog: number;
-  readonly seed: number;
-  readonly say: (text: string) => void;
-}
+type LossPlan = Pick<StormPlan, 'seed' | 'say'> & { readonly backlog: number };
 
 /** Applications of which a later event waits for the first. */
 const WAITING = 60;
@@ -35,8 +33,6 @@ const NEW_EVENT_MS = 5_000;
 const EVERY_NEW_EVENT_MS = 20_000;
 /** Deliveries with less time before their attempt are not paused, as it may come first. */
 const SETTLE_MS = 15_000;
-/** An event may be sent when so much time has passed since the first attempt of the one before it. */
-const ORDER_WAIT_MS = 60_000;
 /** An attempt arrives so much after it was stored, on a busy machine. */
 const ARRIVES_WITHIN_MS = 1_000;
 
@@ -58,26 +54,11 @@ interface Delivery {
   readonly opened: boolean;
 }
 
-/** What was seen of the loss. Moments are in Unix milliseconds. */
-interface Loss {
-  readonly lost: readonly Delivery[];
-  readonly pausedPartner: string;
-  /** The new Temporal was ready, and the workers were. */
-  readonly readyMs: number;
-  readonly servedMs: number;
-  readonly backMs: number;
-  /** Lost workflows that were not started again in time. */
-  readonly missing: readonly string[];
-  /** Rows when all were back. */
-  readonly afterwards: ReadonlyMap<string, Delivery>;
-  readonly resumedMs: number;
-}
-
 /**
  * A steady load and a backlog in all steps of the ladder. Then Temporal is killed, its databases are
  * deleted, and an empty one takes its place at the same address.
  */
-export async function runLoss(plan: LossPlan): Promise<StormEnd> {
+export async function runLoss(plan: LossPlan) {
   const { backlog: applications, say } = plan;
   const next = random(plan.seed);
   const startedAt = performance.now();
@@ -126,6 +107,7 @@ export async function runLoss(plan: LossPlan): Promise<StormEnd> {
   }
 }
 
+/** @returns what was seen of the loss; moments are in Unix milliseconds */
 async function lose(
   scene: StormScene,
   { say }: LossPlan,
@@ -135,7 +117,7 @@ async function lose(
     backlog: Backlog;
     kills: Kills;
   },
-): Promise<Loss> {
+) {
   const { seconds, next, backlog, kills } = given;
   const { temporal, database, workers, postgres } = scene;
   const pausedPartner = scene.partners.at(-1)?.partnerId ?? '';
@@ -143,11 +125,9 @@ async function lose(
   const waiting = [...(await underWay(scene)).values()].filter(
     ({ plannedMs, partnerId }) => (plannedMs ?? 0) > Date.now() + SETTLE_MS && partnerId !== pausedPartner,
   );
-  const pausedOnes = Array.from({ length: PAUSED }, () => waiting[Math.floor(next() * waiting.length)]);
-  for (const one of new Set(pausedOnes)) {
-    if (one === undefined) continue;
-    await temporal.client.workflow.getHandle(workflowOf(one)).signal(DELIVERY_SIGNALS.pause);
-    await notePause(database.sql, { notificationId: one.id, generation: one.generation }, 'operator');
+  for (const { id, generation } of shuffled(waiting, next).slice(0, PAUSED)) {
+    await deliveryOf(temporal.client, id, generation).signal(DELIVERY_SIGNALS.pause);
+    await notePause(database.sql, { notificationId: id, generation }, 'operator');
   }
 
   await temporal.kill();
@@ -189,21 +169,21 @@ async function lose(
   await opsJson(postgres.url, 'partners', 'resume-deliveries', pausedPartner, '--environment', 'sandbox');
   for (const { id, generation, paused } of (await underWay(scene)).values()) {
     if (!paused) continue;
-    await temporal.client.workflow
-      .getHandle(deliveryWorkflowId(id, generation))
-      .signal(DELIVERY_SIGNALS.resume);
+    await deliveryOf(temporal.client, id, generation).signal(DELIVERY_SIGNALS.resume);
     await noteResume(database.sql, { notificationId: id, generation });
   }
-  const missing = [...started.keys()];
   return {
     lost,
     pausedPartner,
+    /** When the new Temporal was ready, when the workers were, and when all was back. */
     readyMs,
     servedMs: await serving,
     backMs,
-    missing,
-    afterwards: now,
     resumedMs,
+    /** Lost workflows that were not started again in time. */
+    missing: [...started.keys()],
+    /** Rows when all were back. */
+    afterwards: now,
   };
 }
 
@@ -217,24 +197,18 @@ async function underWay({ database }: StormScene): Promise<ReadonlyMap<string, D
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-const workflowOf = ({ id, generation }: Delivery) => deliveryWorkflowId(id, generation);
-
 /** Whether a workflow of a later generation has read its row, or it has ended meanwhile. */
 const isBack = (before: Delivery, now: Delivery | undefined) =>
   now === undefined || (now.generation > before.generation && now.opened);
 
-async function lossFindings(scene: StormScene, { backlog }: LossPlan, loss: Loss): Promise<Finding[]> {
-  const { receiver, answered, database } = scene;
+async function lossFindings(
+  scene: StormScene,
+  { backlog }: LossPlan,
+  loss: Awaited<ReturnType<typeof lose>>,
+): Promise<Finding[]> {
   const { lost, missing, readyMs, servedMs, backMs, resumedMs, afterwards, pausedPartner } = loss;
-  const arrivals = new Map<string, number[]>();
-  const taken = new Map<string, number>();
-  for (const [nth, { headers, atMs }] of receiver.received.entries()) {
-    const eventId = String(headers['webhook-id']);
-    const at = performance.timeOrigin + atMs;
-    arrivals.set(eventId, [...(arrivals.get(eventId) ?? []), at]);
-    if (answered[nth] === 200 && !taken.has(eventId)) taken.set(eventId, at);
-  }
-  const after = (eventId: string, ms = readyMs) => (arrivals.get(eventId) ?? []).filter((at) => at > ms);
+  const { came, taken } = arrivals(scene);
+  const after = (eventId: string, ms = readyMs) => (came.get(eventId) ?? []).filter((at) => at > ms);
   const inLadder = lost.filter(({ plannedMs, state }) => plannedMs !== null && state === 'started');
   const isPaused = (one: Delivery) => one.paused || one.partnerId === pausedPartner;
   const perStep = Array.from(
@@ -259,11 +233,11 @@ async function lossFindings(scene: StormScene, { backlog }: LossPlan, loss: Loss
   });
   const stopped = lost.filter(isPaused);
   const behind = lost.filter(({ state, sequence }) => state === 'queued' && (sequence ?? 1) > 1);
-  const first = await database.sql<{ id: string; eventId: string }[]>`
+  const first = await scene.database.sql<{ id: string; eventId: string }[]>`
     select notification_id as id, event_id as "eventId" from notifications
     where sequence = 1 and partner_id <> ${pausedPartner}`;
   const news = first.flatMap(({ id, eventId }) => {
-    const [at, ms] = [arrivals.get(eventId)?.[0], createdMs(id)];
+    const [at, ms] = [came.get(eventId)?.[0], createdMs(id)];
     return ms > servedMs && ms < backMs && at !== undefined
       ? [{ eventId, ms: at - ms, sinceMs: ms - servedMs }]
       : [];
@@ -326,14 +300,9 @@ async function lossFindings(scene: StormScene, { backlog }: LossPlan, loss: Loss
           );
           if (earlier === undefined) return false;
           const [at = Number.POSITIVE_INFINITY] = after(eventId);
-          const [triedMs = 0] = arrivals.get(earlier.eventId) ?? [];
-          return (
-            at <
-            Math.min(
-              taken.get(earlier.eventId) ?? Number.POSITIVE_INFINITY,
-              triedMs + ORDER_WAIT_MS - ARRIVES_WITHIN_MS,
-            )
-          );
+          const [triedMs = 0] = came.get(earlier.eventId) ?? [];
+          const [tookMs = Number.POSITIVE_INFINITY] = taken.get(earlier.eventId) ?? [];
+          return at < Math.min(tookMs, triedMs + ORDER_WAIT_MS - ARRIVES_WITHIN_MS);
         })
         .map(({ id }) => id),
     },

@@ -3,12 +3,7 @@ import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';
 import { addPartner } from '../support/partner-events';
-import {
-  startWebhookReceiver,
-  verifySignatures,
-  type Received,
-  type WebhookReceiver,
-} from '../support/webhook-receiver';
+import { startWebhookReceiver, verifySignatures, type Received } from '../support/webhook-receiver';
 
 export interface StormPartner {
   readonly partnerId: string;
@@ -17,18 +12,7 @@ export interface StormPartner {
 }
 
 /** Those outside the service: partners with their endpoint, and a lender. */
-export interface Parties {
-  readonly receiver: WebhookReceiver;
-  readonly partners: readonly StormPartner[];
-  /** One more, which asks for test notifications. */
-  readonly tester: StormPartner;
-  readonly serviceKey: string;
-  /** Everything that stands in no output and no history. */
-  readonly hidden: readonly string[];
-  /** What each request at the receiver was answered, by its number; and what was wrong with its signature when it came. */
-  readonly answered: number[];
-  readonly signatureFaults: string[];
-}
+export type Parties = Awaited<ReturnType<typeof openParties>>;
 
 interface PartiesOptions {
   readonly partners: number;
@@ -46,7 +30,7 @@ export type PartnersAnswer = (
 export async function openParties(
   database: Database,
   { partners: count, keyRing, at, answer }: PartiesOptions,
-): Promise<Parties> {
+) {
   const answered: number[] = [];
   const signatureFaults: string[] = [];
   const secretOf = new Map<string, string>();
@@ -81,9 +65,12 @@ export async function openParties(
   return {
     receiver,
     partners,
+    /** One more, which asks for test notifications. */
     tester,
     serviceKey,
+    /** Everything that stands in no output and no history. */
     hidden: [keyRing, serviceKey, ...[...partners, tester].flatMap(({ apiKey, secret }) => [apiKey, secret])],
+    /** What each request at the receiver was answered, by its number; and what was wrong with its signature when it came. */
     answered,
     signatureFaults,
   };

@@ -3,16 +3,23 @@ import type { Kills } from './killer';
 import type { StormSight } from './scene';
 
 /** An application's later event may overtake one that was first tried so long before. */
-const PATIENCE_MS = 60_000;
+export const ORDER_WAIT_MS = 60_000;
 
-/** By the first request for each event that was answered 2xx. */
-export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]): Finding {
-  const firstAt = new Map<string, number>();
-  const taken = new Map<string, number>();
-  for (const [nth, { eventId, atMs }] of receiver.received.entries()) {
-    if (!firstAt.has(eventId)) firstAt.set(eventId, atMs);
-    if (answered[nth] === 200 && !taken.has(eventId)) taken.set(eventId, atMs);
-  }
+type Seen = Pick<StormSight, 'receiver' | 'answered'>;
+
+/** When requests for each event came, and those of them that were answered 200, in Unix milliseconds. */
+export function arrivals({ receiver, answered }: Seen) {
+  const came = new Map<string, number[]>();
+  const taken = new Map<string, number[]>();
+  for (const [nth, { eventId, atMs }] of receiver.received.entries())
+    for (const moments of answered[nth] === 200 ? [came, taken] : [came])
+      moments.set(eventId, [...(moments.get(eventId) ?? []), performance.timeOrigin + atMs]);
+  return { came, taken };
+}
+
+/** By the first request for each event that was answered 200. */
+export function ordered(seen: Seen, rows: readonly Row[]): Finding {
+  const { came, taken } = arrivals(seen);
   const overtakes: string[] = [];
   let patient = 0;
   let pairs = 0;
@@ -21,13 +28,13 @@ export function ordered({ receiver, answered }: StormSight, rows: readonly Row[]
     for (const [at, later] of events.entries()) {
       const earlier = events[at - 1];
       if (earlier === undefined) continue;
-      const took = taken.get(earlier.eventId) ?? Number.POSITIVE_INFINITY;
-      const came = firstAt.get(later.eventId);
-      if (came === undefined) continue;
+      const [took = Number.POSITIVE_INFINITY] = taken.get(earlier.eventId) ?? [];
+      const [first] = came.get(later.eventId) ?? [];
+      if (first === undefined) continue;
       pairs += 1;
-      if (came >= took) continue;
+      if (first >= took) continue;
       const waitedMs = later.firstTriedMs - earlier.firstTriedMs;
-      if (waitedMs >= PATIENCE_MS) patient += 1;
+      if (waitedMs >= ORDER_WAIT_MS) patient += 1;
       else
         overtakes.push(
           `${applicationId}: ${later.sequence} before ${earlier.sequence}, tried ${Math.round(waitedMs)} ms after it, ` +
@@ -59,15 +66,13 @@ export function signed(
   };
 }
 
-export function attempted(
-  { receiver }: Pick<StormSight, 'receiver'>,
-  rows: readonly Row[],
-  { counts }: Pick<Kills, 'counts'>,
-): Finding {
-  const seen = arrivals(receiver.received.map(({ eventId }) => eventId));
+export function attempted(seen: Seen, rows: readonly Row[], { counts }: Pick<Kills, 'counts'>): Finding {
+  const { came } = arrivals(seen);
+  const arrivedOf = ({ eventId }: Row) => came.get(eventId)?.length ?? 0;
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
-  const astray = rows.filter(({ eventId, attempts, unknown, unanswered }) => {
-    const arrived = seen.get(eventId) ?? 0;
+  const astray = rows.filter((row) => {
+    const { attempts, unknown, unanswered } = row;
+    const arrived = arrivedOf(row);
     // A connection that a starved machine did not open in time brings nothing: the attempt has to say so.
     return arrived > attempts || attempts - arrived > unknown + unanswered.length || unknown > killed;
   });
@@ -80,10 +85,10 @@ export function attempted(
     looked: total,
     seen:
       `${total} attempts, ${unknown} unknown, ${causes.length} unanswered${causes.length > 0 ? ` (${[...new Set(causes)].join('; ')})` : ''}, ` +
-      `${receiver.received.length} arrived, ${killed} kills`,
+      `${seen.receiver.received.length} arrived, ${killed} kills`,
     offenders: astray.map(
       (row) =>
-        `${row.id}: ${row.attempts}, ${seen.get(row.eventId) ?? 0} arrived, ${row.unknown} unknown, unanswered: ${row.unanswered.join('; ')}`,
+        `${row.id}: ${row.attempts}, ${arrivedOf(row)} arrived, ${row.unknown} unknown, unanswered: ${row.unanswered.join('; ')}`,
     ),
   };
 }
@@ -92,15 +97,13 @@ export function attempted(
 const NOT_SENT = /^(dns|connect|tls) /;
 
 /** A partner that took an event may get it again, once for each attempt whose outcome we do not know or whose answer did not arrive. */
-export function repeated({ receiver, answered }: StormSight, rows: readonly Row[], kills: Kills): Finding {
-  const taken = arrivals(
-    receiver.received.filter((_one, nth) => answered[nth] === 200).map(({ eventId }) => eventId),
-  );
-  const twice = rows.filter(({ eventId }) => (taken.get(eventId) ?? 0) > 1);
-  const repeats = twice.reduce((sum, { eventId }) => sum + (taken.get(eventId) ?? 0) - 1, 0);
+export function repeated(seen: Seen, rows: readonly Row[], kills: Kills): Finding {
+  const { taken } = arrivals(seen);
+  const repeatsOf = ({ eventId }: Row) => (taken.get(eventId)?.length ?? 1) - 1;
+  const repeats = rows.reduce((sum, row) => sum + repeatsOf(row), 0);
   const unsure = ({ unknown, unanswered }: Row) =>
     unknown + unanswered.filter((why) => !NOT_SENT.test(why)).length;
-  const astray = twice.filter((row) => (taken.get(row.eventId) ?? 0) - 1 > unsure(row));
+  const astray = rows.filter((row) => repeatsOf(row) > unsure(row));
   return {
     invariant:
       '    an event is taken twice only where a kill left its attempt unknown, or its answer was lost',
@@ -110,10 +113,4 @@ export function repeated({ receiver, answered }: StormSight, rows: readonly Row[
       ({ id, unknown, unanswered }) => `${id}: ${unknown} unknown, ${unanswered.join('; ')}`,
     ),
   };
-}
-
-function arrivals(eventIds: readonly string[]): Map<string, number> {
-  const times = new Map<string, number>();
-  for (const id of eventIds) times.set(id, (times.get(id) ?? 0) + 1);
-  return times;
 }

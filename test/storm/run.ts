@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Finding } from './finding';
-import { delays, findings, reportText } from './findings';
-import { random } from '../support/random';
-import { killOne, noKills, shuffled, type Kills, type Victim } from './killer';
-import { runLenders, type Promised } from './lenders';
+import { delays, findings, reportText, type StormRecord } from './findings';
+import { random, shuffled } from '../support/random';
+import { killOne, noKills, type Victim } from './killer';
+import { runLenders } from './lenders';
 import { openStorm, type StormOptions, type StormScene } from './scene';
-import { PATIENCE_MS, runTester, type Tested } from './tester';
+import { openNotifications } from './stored';
+import { PATIENCE_MS, runTester } from './tester';
 
 export interface StormPlan extends StormOptions {
   readonly applications: number;
@@ -22,13 +22,8 @@ export interface StormPlan extends StormOptions {
   readonly say: (text: string) => void;
 }
 
-export interface StormEnd {
-  readonly findings: readonly Finding[];
-  readonly report: string;
-}
-
 /** Applications in flight while processes are killed at random; then every invariant is looked at. */
-export async function runStorm(plan: StormPlan): ReturnType<typeof conclude> {
+export async function runStorm(plan: StormPlan) {
   const scene = await openStorm(plan);
   const tester = runTester(scene);
   try {
@@ -40,7 +35,9 @@ export async function runStorm(plan: StormPlan): ReturnType<typeof conclude> {
     const lenders = runLenders(scene, { applications, atOnce, pauseMs });
     // Looked at once the kills are over; a failure must not end the process before.
     lenders.catch(() => undefined);
-    for (const victim of shuffled(plan.kills, next)) {
+    const victims = Object.entries(plan.kills) as [Victim, number][];
+    const each = victims.flatMap(([victim, times]) => Array.from({ length: times }, () => victim));
+    for (const victim of shuffled(each, next)) {
       await sleep(plan.pauseMs * (0.5 + next()));
       await killOne(scene, victim, kills, next);
       plan.say(`${seconds()} s: ${victim} killed and back; ${await standing(scene)}`);
@@ -55,33 +52,27 @@ export async function runStorm(plan: StormPlan): ReturnType<typeof conclude> {
   }
 }
 
-export interface StormRecord {
-  readonly promised: readonly Promised[];
-  readonly tested: Tested;
-  readonly kills: Kills;
-}
-
 /**
  * Waits until all are delivered, and holds the invariants against what was seen.
  * @returns also the 99th percentile of the time from a change to its delivery, in milliseconds
  */
 export async function conclude(
   scene: StormScene,
-  { promised, tested, kills }: StormRecord,
+  record: StormRecord,
   timeoutMs: number,
   seconds: () => number,
-): Promise<StormEnd & { readonly p99Ms: number }> {
+) {
   // What is still open then is in the report.
   const until = performance.now() + timeoutMs;
-  while ((await open(scene)) > 0 && performance.now() < until) await sleep(500);
+  while ((await openNotifications(scene)) > 0 && performance.now() < until) await sleep(500);
   const took = seconds();
-  const all = await findings(scene, promised, tested, kills);
+  const all = await findings(scene, record);
   const { p50, p99, most } = await delays(scene);
-  const killed = Object.entries(kills.counts)
+  const killed = Object.entries(record.kills.counts)
     .map(([victim, times]) => `${victim} ${times}`)
     .join(', ');
   const report = [
-    `${promised.length} applications, ${scene.receiver.received.length} requests in ${took} s; killed with kill -9: ${killed}`,
+    `${record.promised.length} applications, ${scene.receiver.received.length} requests in ${took} s; killed with kill -9: ${killed}`,
     reportText(all),
     `delay from change to delivery: p50 ${inSeconds(p50)}, p99 ${inSeconds(p99)}, longest ${inSeconds(most)}`,
   ].join('\n');
@@ -90,12 +81,6 @@ export async function conclude(
 
 const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
-async function open({ database }: StormScene): Promise<number> {
-  const [row] = await database.sql<{ open: number }[]>`
-    select count(*)::int as open from notifications_now where state in ('queued', 'started', 'held')`;
-  return row?.open ?? 0;
-}
-
 async function standing(scene: StormScene): Promise<string> {
-  return `${scene.receiver.received.length} requests received, ${await open(scene)} notifications open`;
+  return `${scene.receiver.received.length} requests received, ${await openNotifications(scene)} notifications open`;
 }

@@ -1,6 +1,7 @@
 import { Agent } from 'undici';
-import { connectDatabase, type Database } from '../../db/postgres/connect';
+import type { Database } from '../../db/postgres/connect';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { openDatabaseAt } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 import type { KillableTemporal } from '../support/production-temporal';
 import { ownTemporal } from '../support/own-temporal';
@@ -56,12 +57,7 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
   await migrateWithLogins(postgres.url);
   const temporal: KillableTemporal = await (options.openTemporal ?? ownTemporal)();
   await temporal.start();
-  const database = connectDatabase({
-    url: postgres.url,
-    poolSize: 4,
-    applicationName: 'test',
-    statementTimeoutMs: 0,
-  });
+  const database = openDatabaseAt(postgres.url, { poolSize: 4, statementTimeoutMs: 0 });
   const keyRing = newKeyRingText();
   const parties = await openParties(database, { ...options, keyRing });
   const { receiver } = parties;

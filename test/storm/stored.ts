@@ -19,27 +19,45 @@ export function ended(rows: readonly Row[]): Finding {
 
 /** What was acknowledged is there. */
 export async function kept({ database }: StormSight, promised: readonly Promised[]): Promise<Finding> {
-  const quotes = await idsOf(database.sql`select quote_id as id from quotes`);
-  const told = await idsOf(database.sql`select application_id || ' ' || status as id from lender_events`);
-  const opened = await idsOf(database.sql`select application_id as id from credit_applications`);
-  const missing = promised.flatMap(({ quoteId, applicationId, statuses }) => [
-    ...(quotes.has(quoteId) ? [] : [quoteId]),
-    ...(opened.has(applicationId) ? [] : [applicationId]),
-    ...statuses.map((status) => `${applicationId} ${status}`).filter((one) => !told.has(one)),
-  ]);
-  const events = promised.reduce((sum, { statuses }) => sum + statuses.length, 0);
-  const extra = [...opened].filter((id) => !promised.some(({ applicationId }) => applicationId === id));
+  const { sql } = database;
+  const opened = await sql<Rows>`select application_id as id from credit_applications`;
+  const quotes = promised.map(({ quoteId }) => quoteId);
+  const applications = promised.map(({ applicationId }) => applicationId);
+  const events = promised.flatMap(({ applicationId, statuses }) =>
+    statuses.map((status) => `${applicationId} ${status}`),
+  );
+  const lost = [
+    ...(await missing(quotes, sql<Rows>`select quote_id as id from quotes`)),
+    ...(await missing(applications, opened)),
+    ...(await missing(events, sql<Rows>`select application_id || ' ' || status as id from lender_events`)),
+  ];
+  const extra = opened.filter(({ id }) => !applications.includes(id));
   return {
     invariant: 'I1  what was acknowledged is stored, once',
     looked: promised.length,
-    seen: `${promised.length} quotes and applications, ${events} lender events`,
-    offenders: [...missing.map((one) => `missing ${one}`), ...extra.map((one) => `opened twice ${one}`)],
+    seen: `${promised.length} quotes and applications, ${events.length} lender events`,
+    offenders: [...lost.map((one) => `missing ${one}`), ...extra.map(({ id }) => `opened twice ${id}`)],
   };
 }
 
-async function idsOf(found: PromiseLike<readonly unknown[]>): Promise<Set<string>> {
-  return new Set(((await found) as { id: string }[]).map(({ id }) => id));
+export type Rows = readonly { readonly id: string }[];
+
+/** @returns those of the ids that no row has. */
+export async function missing(ids: readonly string[], rows: PromiseLike<Rows> | Rows): Promise<string[]> {
+  const there = new Set((await rows).map(({ id }) => id));
+  return ids.filter((id) => !there.has(id));
 }
+
+async function count({ sql }: Database, what: string): Promise<number> {
+  const [row] = await sql.unsafe<{ count: number }[]>(`select count(*)::int as count from ${what}`);
+  return row?.count ?? 0;
+}
+/** Rows of attempts that have no end: the most that a kill may leave unknown. */
+export const attemptsUnderWay = ({ database }: Pick<StormSight, 'database'>) =>
+  count(database, 'delivery_attempts where finished_at is null');
+/** Notifications that have no end. */
+export const openNotifications = ({ database }: Pick<StormSight, 'database'>) =>
+  count(database, 'deliveries');
 
 export async function counted({ database }: Pick<StormSight, 'database'>): Promise<Finding> {
   const wrong = await miscounted(database);

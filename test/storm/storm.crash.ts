@@ -1,5 +1,6 @@
 import { killableProductionTemporal } from '../support/production-temporal';
 import { failures } from './finding';
+import { runLoss } from './lost-temporal';
 import { runStorm } from './run';
 
 /** A number that was given in the environment, for a run of another size. */
@@ -56,4 +57,12 @@ test('a quarter of the workers killed each minute for ten minutes: p99 of the de
   say(report);
   expect(failures(findings)).toEqual([]);
   expect(p99Ms).toBeLessThan(P99_MS);
+});
+
+test("Temporal's databases are deleted with 2,000 deliveries in all steps: each returns to its own", async () => {
+  const seed = given('CRASH_SEED', Date.now() % 1_000_000);
+  say(`CRASH_SEED=${seed}`);
+  const { findings, report } = await runLoss({ backlog: given('CRASH_BACKLOG', 2_000), seed, say });
+  say(report);
+  expect(failures(findings)).toEqual([]);
 });

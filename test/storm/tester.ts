@@ -14,13 +14,8 @@ export interface Tested {
   readonly astray: readonly string[];
 }
 
-export interface Tester {
-  /** Ends it once it has met the limit, or after `timeoutMs`. */
-  stop(timeoutMs: number): Promise<Tested>;
-}
-
 /** A partner that asks for one test notification after another while everything around it is killed. */
-export function runTester(scene: StormSight): Tester {
+export function runTester(scene: StormSight) {
   let until: number | null = null;
   let [accepted, refused] = [0, 0];
   const astray: string[] = [];
@@ -45,7 +40,8 @@ export function runTester(scene: StormSight): Tester {
     }
   });
   return {
-    async stop(timeoutMs) {
+    /** Ends it once it has met the limit, or after `timeoutMs`. */
+    async stop(timeoutMs: number): Promise<Tested> {
       until = performance.now() + timeoutMs;
       await Promise.all(calling);
       return { accepted, refused, astray };

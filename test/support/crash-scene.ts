@@ -108,7 +108,9 @@ export async function openCrashScene(options: CrashSceneOptions) {
       await withinQuota(database),
       await counted({ database }),
       signed({ receiver, signatureFaults }, stored),
-      attempted({ receiver }, stored, { counts: { api: 0, worker: kills, temporal: 0, postgres: 0 } }),
+      attempted({ receiver, answered: [] }, stored, {
+        counts: { api: 0, worker: kills, temporal: 0, postgres: 0 },
+      }),
       await silent({ receiver, hidden, temporal: { client }, outputs }, stored),
     ];
     expect(failures(findings)).toEqual([]);

@@ -8,3 +8,10 @@ export function random(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
+
+/** The same things in an order that such numbers decide; equal numbers leave them in theirs. */
+export const shuffled = <T>(all: readonly T[], next: () => number): T[] =>
+  all
+    .map((one) => ({ one, at: next() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ one }) => one);

@@ -29,36 +29,24 @@ async function leader({ cluster }: ClusterScene): Promise<Machine> {
 }
 const other = ({ cluster }: ClusterScene, { name }: Machine): Machine =>
   cluster.machines[name === 'a' ? 'b' : 'a'];
-async function untilLed(scene: ClusterScene, by: Machine): Promise<void> {
-  await untilTrue(
-    `${by.name} leads`,
-    120_000,
-    async () => (await scene.cluster.patroni.leader()) === by.name,
-  );
-}
+const untilLed = ({ cluster: { patroni } }: ClusterScene, { name }: Machine) =>
+  untilTrue(`${name} leads`, 120_000, async () => (await patroni.leader()) === name);
 
-/** kill -9 of a unit, which is started again after `awayMs`. */
-const killed = (victim: Victim, unit: UnitName, name: MachineName, awayMs: number): Blow => ({
-  victim,
-  what: `${unit} of ${name} killed, back after ${awayMs / 1_000} s`,
-  ...(victim === 'temporal' && { deliveriesS: 30 }),
-  async strike({ cluster }) {
-    await cluster.machines[name].kill(unit);
-    await sleep(awayMs);
-    cluster.machines[name].start(unit);
-  },
-});
-
-const frozen = (victim: Victim, unit: UnitName, name: MachineName, ms: number): Blow => ({
-  victim,
-  what: `${unit} of ${name} frozen for ${ms / 1_000} s`,
-  ...(victim === 'temporal' && { deliveriesS: 30 }),
-  async strike({ cluster }) {
-    await cluster.machines[name].freeze(unit);
-    await sleep(ms);
-    await cluster.machines[name].thaw(unit);
-  },
-});
+/** A unit that is taken away, and brought back after a while. */
+const away =
+  (take: 'kill' | 'freeze', bring: 'start' | 'thaw', says: string) =>
+  (unit: Victim & UnitName, name: MachineName, ms: number): Blow => ({
+    victim: unit,
+    what: `${unit} of ${name} ${says} ${ms / 1_000} s`,
+    ...(unit === 'temporal' && { deliveriesS: 30 }),
+    async strike({ cluster: { machines } }) {
+      await machines[name][take](unit);
+      await sleep(ms);
+      await machines[name][bring](unit);
+    },
+  });
+const killed = away('kill', 'start', 'killed, back after');
+const frozen = away('freeze', 'thaw', 'frozen for');
 
 /** Postgres alone is killed: Patroni notices it and promotes the standby. */
 const leaderCrashes: Blow = {
@@ -174,31 +162,31 @@ const release: Blow = {
 
 export const SHORT: readonly Blow[] = [
   leaderGone,
-  killed('temporal', 'temporal', 'a', 3_000),
-  frozen('temporal', 'temporal', 'b', FREEZE_MS),
-  killed('worker', 'worker', 'b', 3_000),
+  killed('temporal', 'a', 3_000),
+  frozen('temporal', 'b', FREEZE_MS),
+  killed('worker', 'b', 3_000),
   release,
 ];
 
 export const LONG: readonly Blow[] = [
   leaderCrashes,
-  killed('api', 'api', 'a', 3_000),
-  killed('worker', 'worker', 'a', 3_000),
+  killed('api', 'a', 3_000),
+  killed('worker', 'a', 3_000),
   leaderGone,
-  killed('temporal', 'temporal', 'a', 10_000),
+  killed('temporal', 'a', 10_000),
   standbyDies,
-  frozen('temporal', 'temporal', 'b', FREEZE_MS),
+  frozen('temporal', 'b', FREEZE_MS),
   leaderFreezes,
-  frozen('temporal', 'temporal', 'a', FREEZE_MS),
-  frozen('api', 'api', 'b', 30_000),
-  killed('etcd', 'etcd', 'c', 15_000),
-  killed('worker', 'worker', 'b', 10_000),
-  killed('proxy', 'proxy', 'a', 10_000),
+  frozen('temporal', 'a', FREEZE_MS),
+  frozen('api', 'b', 30_000),
+  killed('etcd', 'c', 15_000),
+  killed('worker', 'b', 10_000),
+  killed('proxy', 'a', 10_000),
   twoEtcd,
-  frozen('worker', 'worker', 'a', FREEZE_MS),
-  killed('temporal', 'temporal', 'b', 3_000),
+  frozen('worker', 'a', FREEZE_MS),
+  killed('temporal', 'b', 3_000),
   release,
   machineDies,
-  killed('api', 'api', 'b', 10_000),
+  killed('api', 'b', 10_000),
   machineCutOff,
 ];

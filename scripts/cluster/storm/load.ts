@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { quoteOf } from '../../../test/storm/asking';
 import { type Promised, runLenders } from '../../../test/storm/lenders';
-import { goodQuote } from '../../../test/support/api';
-import { openTimeline, type ClusterScene, type Timeline } from './scene';
+import type { StormPartner } from '../../../test/storm/parties';
+import { openTimeline, type ClusterScene } from './scene';
 
 const CALLERS = 6;
 /** Between two quotes of a caller. */
@@ -10,28 +11,19 @@ const LENDERS = 4;
 /** Between two applications of a lender. */
 const LENDER_PAUSE_MS = 700;
 
-export interface Load {
-  /** Ids of quotes that were answered 200. */
-  readonly quotes: readonly string[];
-  readonly quoteTimes: Timeline;
-  /** Quotes that were answered otherwise or not at all. */
-  refused(): number;
-  stop(): Promise<Promised[]>;
-}
+export type Load = ReturnType<typeof startLoad>;
 
 /** Partners who ask for quotes, and lenders who report on applications, until they are stopped. */
-export function startLoad(scene: ClusterScene): Load {
+export function startLoad(scene: ClusterScene) {
   let stopped = false;
   let refused = 0;
   const quotes: string[] = [];
   const quoteTimes = openTimeline();
   const promised: Promised[] = [];
   const caller = async (nth: number) => {
-    const partner = scene.partners[nth % scene.partners.length];
-    const body = { ...goodQuote, partner_id: partner?.partnerId };
+    const partner = scene.partners[nth % scene.partners.length] as StormPartner;
     while (!stopped) {
-      const wanted = { internal: false, path: '/v1/finance-quote', key: partner?.apiKey ?? '', body };
-      const answer = await scene.ask(wanted);
+      const answer = await scene.ask(quoteOf(partner));
       if (answer?.status === 200) {
         quotes.push(answer.body.data.service_quote_id);
         quoteTimes.mark();
@@ -50,8 +42,10 @@ export function startLoad(scene: ClusterScene): Load {
   // Looked at when it is stopped.
   running.catch(() => undefined);
   return {
+    /** Ids of quotes that were answered 200. */
     quotes,
     quoteTimes,
+    /** Quotes that were answered otherwise or not at all. */
     refused: () => refused,
     async stop() {
       stopped = true;

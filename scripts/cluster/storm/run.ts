@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { noKills } from '../../../test/storm/killer';
+import { attemptsUnderWay, openNotifications } from '../../../test/storm/stored';
 import { runTester } from '../../../test/storm/tester';
 import { untilReady } from '../bring-up';
 import { untilTrue } from '../machine';
@@ -30,7 +31,7 @@ export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say:
     await sleep(CALM_MS);
     const stormMs = performance.now();
     for (const blow of blows) {
-      kills.attemptsUnderWay += await underWay(scene);
+      kills.attemptsUnderWay += await attemptsUnderWay(scene).catch(() => 0);
       const fromMs = performance.now();
       await blow.strike(scene, load);
       kills.counts[blow.victim] = (kills.counts[blow.victim] ?? 0) + 1;
@@ -48,11 +49,13 @@ export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say:
     const longestDeliveryPauseS = scene.deliveries.longestPauseS(stormMs);
     const promised = await load.stop();
     const tested = await tester.stop(120_000);
-    await untilTrue('everything is delivered', END_MS, async () => (await open(scene)) === 0).catch(
-      (error: Error) =>
-        // The invariants name what is still open.
-        say(error.message),
-    );
+    const ended = () =>
+      openNotifications(scene).then(
+        (open) => open === 0,
+        () => false,
+      );
+    // The invariants name what is still open.
+    await untilTrue('everything is delivered', END_MS, ended).catch((error: Error) => say(error.message));
     // The two longest pauses: over the whole storm, in seconds.
     return { load, promised, tested, kills, pauses, longestWithoutQuotesS, longestDeliveryPauseS };
   } finally {
@@ -65,11 +68,3 @@ async function whole({ cluster: { patroni } }: ClusterScene): Promise<void> {
   await untilTrue('Postgres has a leader and a synchronous standby', WHOLE_MS, () => patroni.isWhole());
   await untilReady(WHOLE_MS);
 }
-
-async function count({ database }: ClusterScene, what: string): Promise<number> {
-  const [row] = await database.sql.unsafe<{ count: number }[]>(`select count(*)::int as count from ${what}`);
-  return row?.count ?? 0;
-}
-const underWay = (scene: ClusterScene) =>
-  count(scene, 'delivery_attempts where finished_at is null').catch(() => 0);
-const open = (scene: ClusterScene) => count(scene, 'deliveries').catch(() => -1);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '../../../test/storm/finding';
 import { findings } from '../../../test/storm/findings';
+import { missing, type Rows } from '../../../test/storm/stored';
 import { untilTrue } from '../machine';
 import type { StormRun } from './run';
 import { POSTGRES, type ClusterScene } from './scene';
@@ -9,13 +10,14 @@ import { POSTGRES, type ClusterScene } from './scene';
 /** What the storm showed. The verdict is the last line of `npm run storm:cluster -- --json`. */
 export async function judge(scene: ClusterScene, run: StormRun) {
   const { receiver, answered, witness } = scene;
-  const { load, promised, tested, kills, pauses } = run;
+  const { load, kills, pauses } = run;
+  const { sql } = scene.database;
   const restored = await restoredQuotes(scene);
   const quotes: Finding = {
     invariant: '    every quote that was answered is stored',
     looked: load.quotes.length,
     seen: `${load.quotes.length} answered, ${load.refused()} refused or not answered`,
-    offenders: await missing(scene, 'quotes', 'quote_id', load.quotes),
+    offenders: await missing(load.quotes, sql<Rows>`select quote_id as id from quotes`),
   };
   const all: readonly Finding[] = [
     quotes,
@@ -33,7 +35,7 @@ export async function judge(scene: ClusterScene, run: StormRun) {
       // Only some blows leave a Postgres that may believe it leads.
       optional: true,
       seen: `${witness.acknowledged.length} of ${witness.tried()} tries were acknowledged`,
-      offenders: await missing(scene, 'storm_words', 'word', witness.acknowledged),
+      offenders: await missing(witness.acknowledged, sql<Rows>`select word as id from storm_words`),
     },
     {
       invariant: '    backup and archive of all leaders restore every quote that was answered',
@@ -41,7 +43,7 @@ export async function judge(scene: ClusterScene, run: StormRun) {
       seen: `${restored.size} quotes restored`,
       offenders: load.quotes.filter((id) => !restored.has(id)),
     },
-    ...(await findings(scene, promised, tested, kills)),
+    ...(await findings(scene, run)),
   ];
   const broken = (...texts: readonly string[]) =>
     all
@@ -87,15 +89,4 @@ async function restoredQuotes({ cluster }: ClusterScene): Promise<ReadonlySet<st
     POSTGRES,
   );
   return new Set(printed.split('\n').filter((line) => line.startsWith('qte_')));
-}
-
-async function missing(
-  { database }: ClusterScene,
-  table: string,
-  column: string,
-  ids: readonly string[],
-): Promise<string[]> {
-  const rows = await database.sql.unsafe<{ id: string }[]>(`select ${column} as id from ${table}`);
-  const there = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => !there.has(id));
 }
