@@ -5,6 +5,7 @@
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
+import { goodQuote } from '../test/support/api';
 import { bringUp, isReady, ops } from './cluster/bring-up';
 import { inNamespaces } from './cluster/inside';
 import type { Machine } from './cluster/machine';
@@ -28,15 +29,12 @@ Type one of these (machines a, b, c; units etcd, patroni, proxy, temporal, api, 
 `;
 
 async function run(directory: string): Promise<number> {
-  let demo: Awaited<ReturnType<typeof seedDemo>> | undefined;
-  const { machines, patroni } = await bringUp({
+  const { machines, patroni, prepared } = await bringUp({
     directory,
     say,
     extra: {},
-    onSchema: async ({ databaseUrl }) => void (demo = await seedDemo(databaseUrl, undefined)),
+    onSchema: ({ databaseUrl }) => seedDemo(databaseUrl, undefined),
   });
-  if (demo === undefined) throw new Error('the schema was not announced');
-  const { partnerId, apiKeys } = demo;
   say('\nThe cluster is up.');
   await status();
   await quote();
@@ -54,13 +52,8 @@ async function run(directory: string): Promise<number> {
   }
 
   async function quote(): Promise<void> {
-    const body = JSON.stringify({
-      merchant_id: 'M000001',
-      partner_id: partnerId,
-      loan_amount: '900.00',
-      customer_deposit: '100.00',
-      merchant_finance_url: 'https://shop.example/finance',
-    });
+    const { partnerId, apiKeys } = prepared;
+    const body = JSON.stringify({ ...goodQuote, partner_id: partnerId });
     const headers = ['-H', `Authorization: Bearer ${apiKeys.test}`, '-H', 'Content-Type: application/json'];
     const curl = ['curl', '-sSk', '-m10', '-w', ' (%{http_code}, %{time_total} s)\n', ...headers, '-d', body];
     // From the third machine, which no partner would be.

@@ -1,10 +1,9 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
-import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
+import { makeCertificates, makeSchema, settingsOfClient } from '../../test/support/production-temporal';
 import { newSecrets, own, RELEASE, writeMachineFiles } from './files';
 import { openMachine, untilTrue, type Machine } from './machine';
 import {
@@ -25,24 +24,25 @@ const TWIN: readonly UnitName[] = ['etcd', 'patroni', 'proxy', 'temporal', 'api'
 /** What runs where: two machines alike, and a small third one, so that two of three etcd are left whichever is lost. */
 const PLAN: Readonly<Record<MachineName, readonly UnitName[]>> = { a: TWIN, b: TWIN, c: ['etcd', 'redis'] };
 
-export interface BringUpOptions {
+export interface BringUpOptions<Prepared> {
   readonly directory: string;
   readonly say: (text: string) => void;
   /** Lines that a run adds to env files, by their path under /srv/quotes/etc. */
   readonly extra: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Called when the schema is there, before a process of the service starts. `databaseUrl`: of its owner, from this program. */
-  readonly onSchema: (cluster: Prepared & { readonly databaseUrl: string }) => Promise<void>;
+  readonly onSchema: (
+    files: Awaited<ReturnType<typeof prepare>> & { readonly databaseUrl: string },
+  ) => Promise<Prepared>;
 }
 
-type Prepared = Awaited<ReturnType<typeof prepare>>;
 export type Cluster = Awaited<ReturnType<typeof bringUp>>;
 
 /** Brings up the whole cluster in the order of docs/operations/cluster.md. Must run in namespaces of its own (inside.ts). */
-export async function bringUp(options: BringUpOptions) {
-  const { say, directory } = options;
+export async function bringUp<Prepared>(options: BringUpOptions<Prepared>) {
+  const { say } = options;
   openNetwork();
-  const prepared = await prepare(options);
-  const { machines, secrets, authority, authorityFile, certificate, temporalClient } = prepared;
+  const files = await prepare(options);
+  const { machines, secrets, authority, authorityFile, certificate } = files;
   const patroni = viewPatroni(authority, certificate);
   const { a, b, c } = machines;
 
@@ -58,11 +58,17 @@ export async function bringUp(options: BringUpOptions) {
 
   say('the schema, of the service and of Temporal');
   await job(a, 'migrate', 'migrate.env');
-  await temporalSchema(prepared, leader.name, directory);
+  await makeSchema(files.tools, {
+    SQL_HOST: ADDRESSES[leader.name],
+    SQL_PORT: '5432',
+    SQL_TLS: 'true',
+    SQL_TLS_CA_FILE: authorityFile,
+    TEMPORAL_DB_PASSWORD: secrets.TEMPORAL_DB_PASSWORD,
+  });
   const hosts = `${ADDRESSES.a},${ADDRESSES.b}`;
   const parameters = `target_session_attrs=read-write&sslmode=verify-full&sslrootcert=${authorityFile}`;
   const databaseUrl = `postgres://quotes:${secrets.QUOTES_DB_PASSWORD}@${hosts}/quotes?${parameters}`;
-  await options.onSchema({ ...prepared, databaseUrl });
+  const prepared = await options.onSchema({ ...files, databaseUrl });
 
   say('Redis, two Temporal, two HAProxy');
   c.start('redis');
@@ -74,17 +80,12 @@ export async function bringUp(options: BringUpOptions) {
   await untilReady(180_000);
   await ops(a, ['deployments', 'set-current', RELEASE]);
   return {
-    ...prepared,
+    ...files,
     patroni,
+    /** What `onSchema` returned. */
+    prepared,
     /** Settings of a client of Temporal, from this program. */
-    temporalEnvironment: {
-      TEMPORAL_ADDRESS: `${ADDRESSES.a}:7233`,
-      TEMPORAL_NAMESPACE: 'quotes',
-      TEMPORAL_TLS_SERVER_NAME: 'temporal',
-      TEMPORAL_TLS_SERVER_CA_CERT_PATH: join(temporalClient, 'ca.pem'),
-      TEMPORAL_TLS_CLIENT_CERT_PATH: join(temporalClient, 'cert.pem'),
-      TEMPORAL_TLS_CLIENT_KEY_PATH: join(temporalClient, 'key.pem'),
-    },
+    temporalEnvironment: settingsOfClient(`${ADDRESSES.a}:7233`, files.temporalClient),
   };
 }
 
@@ -114,25 +115,12 @@ const job = (machine: Machine, name: string, file: string, args: readonly string
 
 export const ops = (machine: Machine, args: readonly string[]) => job(machine, 'ops', 'ops.env', args);
 
-async function temporalSchema(prepared: Prepared, leader: MachineName, directory: string): Promise<void> {
+/** Builds the service, makes certificates and the machines with their files. Nothing runs yet. */
+async function prepare({ directory, say, extra }: Omit<BringUpOptions<unknown>, 'onSchema'>) {
+  const { server, sqlTool } = await findTemporalServer({ onProgress: say });
   const tools = join(directory, 'tools');
   mkdirSync(tools);
-  symlinkSync(prepared.sqlTool, join(tools, 'temporal-sql-tool'));
-  await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
-    env: {
-      PATH: `${tools}:/usr/local/bin:/usr/bin:/bin`,
-      SQL_HOST: ADDRESSES[leader],
-      SQL_PORT: '5432',
-      SQL_TLS: 'true',
-      SQL_TLS_CA_FILE: prepared.authorityFile,
-      TEMPORAL_DB_PASSWORD: prepared.secrets.TEMPORAL_DB_PASSWORD,
-    },
-  });
-}
-
-/** Builds the service, makes certificates and the machines with their files. Nothing runs yet. */
-async function prepare({ directory, say, extra }: BringUpOptions) {
-  const { server, sqlTool } = await findTemporalServer({ onProgress: say });
+  symlinkSync(sqlTool, join(tools, 'temporal-sql-tool'));
   say('building the service');
   const app = join(directory, 'app');
   mkdirSync(app);
@@ -149,9 +137,7 @@ async function prepare({ directory, say, extra }: BringUpOptions) {
     return issueCertificate(authority, names, validity, ['serverAuth', 'clientAuth']);
   };
   const temporalFolder = join(directory, 'temporal-certificates');
-  for (const folder of ['authority', 'server', 'client', 'console'])
-    mkdirSync(join(temporalFolder, folder), { recursive: true });
-  await keepTemporalCertificates(temporalFolder, new Date());
+  await makeCertificates(temporalFolder);
   const authorityFile = join(directory, 'ca.pem');
   writeFileSync(authorityFile, authority.cert);
   writeFileSync(join(directory, 'resolv.conf'), `nameserver ${PARTNER_ADDRESS}\n`);
@@ -189,7 +175,7 @@ async function prepare({ directory, say, extra }: BringUpOptions) {
     certificate: await issue(GATEWAY),
     /** Folder of Temporal's client certificate. */
     temporalClient: join(temporalFolder, 'client'),
-    sqlTool,
+    tools,
     backups,
     postgresBin: postgresBin(),
   };

@@ -2,9 +2,9 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes';
+import { until } from '../../test/support/delivery';
 import { accountOf, readEnvironment, readUnit, type UnitName } from './units';
 import type { MachineName } from './network';
 
@@ -147,15 +147,6 @@ async function withChildren(pids: readonly number[]): Promise<number[]> {
   return [...pids, ...below.flat()];
 }
 
-/** Waits until a condition holds. @throws after `timeoutMs`. */
-export async function untilTrue(
-  what: string,
-  timeoutMs: number,
-  holds: () => Promise<boolean> | boolean,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1_000} s: ${what}`);
-    await sleep(200);
-  }
-}
+/** Waits until a condition holds, and asks five times a second: each answer costs a connection. @throws after `timeoutMs`. */
+export const untilTrue = (what: string, timeoutMs: number, holds: Parameters<typeof until>[0]) =>
+  until(holds, what, timeoutMs, 200);

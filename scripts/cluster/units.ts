@@ -2,20 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What deploy/cluster/systemd says of a service, as far as it is followed here. */
-interface Unit {
-  readonly user: string;
-  readonly environmentFiles: readonly string[];
-  readonly argv: readonly string[];
-  /** Before it is started again, in milliseconds. */
-  readonly restartMs: number;
-}
-
 export type UnitName = 'etcd' | 'patroni' | 'redis' | 'temporal' | 'api' | 'worker' | 'proxy';
 
 const FOLDER = join(__dirname, '../../deploy/cluster/systemd');
 
-export function readUnit(name: UnitName): Unit {
+/** What deploy/cluster/systemd says of a service, as far as it is followed here. */
+export function readUnit(name: UnitName) {
   const text = readFileSync(join(FOLDER, `quotes-${name}.service`), 'utf8');
   const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
   const [user, command] = [value('User'), value('ExecStart')];
@@ -26,6 +18,7 @@ export function readUnit(name: UnitName): Unit {
     environmentFiles: [...text.matchAll(/^EnvironmentFile=(.*)$/gm)].map(([, file = '']) => file),
     // The Node that runs this.
     argv: [program === '/usr/bin/node' ? process.execPath : program, ...args],
+    /** Before it is started again, in milliseconds. */
     restartMs: Number(value('RestartSec') ?? 0) * 1_000,
   };
 }

@@ -95,11 +95,12 @@ export async function until(
   check: () => boolean | Promise<boolean>,
   what: string,
   timeoutMs = 20_000,
+  everyMs = 25,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     if (await check()) return;
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

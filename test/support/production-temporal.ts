@@ -44,9 +44,7 @@ async function openProductionTemporal() {
   await symlink(found.server, join(directory, 'temporal-server'));
   await symlink(found.sqlTool, join(directory, 'temporal-sql-tool'));
   const certificates = join(directory, 'certificates');
-  for (const folder of ['authority', 'server', 'client', 'console'])
-    await mkdir(join(certificates, folder), { recursive: true });
-  await keepTemporalCertificates(certificates, new Date());
+  await makeCertificates(certificates);
   const store = await startOwnPostgres();
 
   const yaml = await readFile(join(root, 'deploy/temporal/server.yaml'), 'utf8');
@@ -62,27 +60,12 @@ async function openProductionTemporal() {
   const { host, hostname, port } = new URL(store.url);
   async function setUp(): Promise<void> {
     await createDatabases(store.url);
-    await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], {
-      env: {
-        PATH: `${directory}:/usr/local/bin:/usr/bin:/bin`,
-        SQL_HOST: hostname,
-        SQL_PORT: port,
-        TEMPORAL_DB_PASSWORD: PASSWORD,
-      },
-    });
+    await makeSchema(directory, { SQL_HOST: hostname, SQL_PORT: port, TEMPORAL_DB_PASSWORD: PASSWORD });
   }
   await setUp();
   let program: ReturnType<typeof startProgram> | undefined;
-  const client = (file: string) => join(certificates, 'client', file);
   const address = `127.0.0.1:${portOf('7233')}`;
-  const environment = {
-    TEMPORAL_ADDRESS: address,
-    TEMPORAL_NAMESPACE: 'quotes',
-    TEMPORAL_TLS_SERVER_NAME: 'temporal',
-    TEMPORAL_TLS_SERVER_CA_CERT_PATH: client('ca.pem'),
-    TEMPORAL_TLS_CLIENT_CERT_PATH: client('cert.pem'),
-    TEMPORAL_TLS_CLIENT_KEY_PATH: client('key.pem'),
-  };
+  const environment = settingsOfClient(address, join(certificates, 'client'));
   return {
     /** `127.0.0.1:…`; its certificate is for the name `temporal`. */
     address,
@@ -118,6 +101,29 @@ async function openProductionTemporal() {
     },
   };
 }
+
+/** Certificates of Temporal and of its clients, each in its folder. */
+export async function makeCertificates(folder: string): Promise<void> {
+  for (const each of ['authority', 'server', 'client', 'console'])
+    await mkdir(join(folder, each), { recursive: true });
+  await keepTemporalCertificates(folder, new Date());
+}
+
+/** Sets up its databases by deploy/temporal/schema.sh. @param tools folder of temporal-sql-tool */
+export async function makeSchema(tools: string, settings: Readonly<Record<string, string>>): Promise<void> {
+  const env = { PATH: `${tools}:/usr/local/bin:/usr/bin:/bin`, ...settings };
+  await promisify(execFile)('sh', [join(root, 'deploy/temporal/schema.sh')], { env });
+}
+
+/** @param folder of the client's certificate */
+export const settingsOfClient = (address: string, folder: string) => ({
+  TEMPORAL_ADDRESS: address,
+  TEMPORAL_NAMESPACE: 'quotes',
+  TEMPORAL_TLS_SERVER_NAME: 'temporal',
+  TEMPORAL_TLS_SERVER_CA_CERT_PATH: join(folder, 'ca.pem'),
+  TEMPORAL_TLS_CLIENT_CERT_PATH: join(folder, 'cert.pem'),
+  TEMPORAL_TLS_CLIENT_KEY_PATH: join(folder, 'key.pem'),
+});
 
 async function answers(
   environment: Readonly<Record<string, string>>,

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { Agent } from 'undici';
-import { connectDatabase, type Database } from '../../../db/postgres/connect';
 import { readConfig } from '../../../runtime/config/config';
 import { temporalTarget } from '../../../runtime/temporal/temporal-target';
 import { openAsking } from '../../../test/storm/asking';
-import { openParties, type Parties } from '../../../test/storm/parties';
+import { openParties } from '../../../test/storm/parties';
 import { LADDER, type StormSight } from '../../../test/storm/scene';
+import { openDatabaseAt } from '../../../test/support/database';
 import { startDnsServer } from '../../../test/support/dns-server';
 import { bringUp, type BringUpOptions, type Cluster } from '../bring-up';
 import type { Machine } from '../machine';
@@ -17,8 +17,8 @@ import type { PatroniView } from '../patroni';
 
 export interface ClusterScene extends StormSight {
   readonly cluster: Cluster;
-  readonly deliveries: Timeline;
-  readonly witness: Witness;
+  readonly deliveries: ReturnType<typeof openTimeline>;
+  readonly witness: ReturnType<typeof openWitness>;
   close(): Promise<void>;
 }
 
@@ -34,9 +34,7 @@ export const POSTGRES = {
 export async function openClusterScene({
   directory,
   say,
-}: Pick<BringUpOptions, 'directory' | 'say'>): Promise<ClusterScene> {
-  let parties: Parties | undefined;
-  let database: Database | undefined;
+}: Pick<BringUpOptions<unknown>, 'directory' | 'say'>): Promise<ClusterScene> {
   // What only a storm sets: partners call more than a hundred times a minute, and retries come soon.
   const unlimited = {
     RATE_LIMIT_PER_MINUTE: '10000000',
@@ -57,27 +55,24 @@ export async function openClusterScene({
     say,
     extra,
     async onSchema({ databaseUrl, machines, secrets }) {
-      database = connectDatabase({
-        url: databaseUrl,
-        poolSize: 4,
-        applicationName: 'storm',
-        statementTimeoutMs: 60_000,
-      });
+      const options = { poolSize: 4, applicationName: 'storm', statementTimeoutMs: 60_000 };
+      const database = openDatabaseAt(databaseUrl, options);
       const at = { host: PARTNER_ADDRESS, port: 443 };
       await startDnsServer((_name, type) => (type === 'A' ? [PARTNER_ADDRESS] : []), { ...at, port: 53 });
-      parties = await openParties(database, { partners: 4, keyRing: secrets.WEBHOOK_KEYS, at });
+      const parties = await openParties(database, { partners: 4, keyRing: secrets.WEBHOOK_KEYS, at });
       for (const name of TWINS)
         writeFileSync(join(machines[name].srv, 'etc/quotes/receiver-ca.pem'), parties.receiver.ca, {
           mode: 0o644,
         });
       await database.sql`create table storm_words (word text primary key)`;
+      return { parties, database };
     },
   });
   const leader = cluster.machines[(await cluster.patroni.leader()) ?? 'a'];
   await leader.run('postgres', ['bash', '/srv/quotes/app/deploy/postgres/backup.sh'], POSTGRES);
   const unserved = await missingMetrics(cluster.patroni);
   if (unserved.length > 0) throw new Error(`deploy/cluster/alerts.yml names ${unserved.join(', ')}`);
-  if (parties === undefined || database === undefined) throw new Error('the schema was not announced');
+  const { parties, database } = cluster.prepared;
   const deliveries = openTimeline();
   const { received } = parties.receiver;
   const push = received.push.bind(received);
@@ -135,24 +130,18 @@ export async function synchronousStandbys(patroni: PatroniView): Promise<number>
   return found.reduce((sum, [, one]) => sum + Number(one), 0);
 }
 
-/** Writes at a Postgres that no longer leads, but may not know it: whatever it acknowledges must be in the cluster afterwards. */
-interface Witness {
-  readonly tried: () => number;
-  readonly acknowledged: readonly string[];
-  /** Writes to the Postgres of a machine again and again, for `ms`, while the load continues. */
-  watch(machine: Machine, ms: number): Promise<void>;
-}
-
 /** Longest wait for one commit: what hangs has not been acknowledged. */
 const COMMIT_S = 2;
 
-function openWitness(): Witness {
+/** Writes at a Postgres that no longer leads, but may not know it: whatever it acknowledges must be in the cluster afterwards. */
+function openWitness() {
   const acknowledged: string[] = [];
   let tried = 0;
   return {
     acknowledged,
     tried: () => tried,
-    async watch(machine, ms) {
+    /** Writes to the Postgres of a machine again and again, for `ms`, while the load continues. */
+    async watch(machine: Machine, ms: number): Promise<void> {
       const until = performance.now() + ms;
       while (performance.now() < until) {
         tried += 1;
@@ -170,15 +159,7 @@ function openWitness(): Witness {
 }
 
 /** The moments of successes, and the spans in which none is expected. */
-export interface Timeline {
-  mark(): void;
-  /** Time from now on, until the returned function is called, that does not count. */
-  excuse(): () => void;
-  /** Longest time without a success since a moment of `performance.now()`, until now, in seconds. */
-  longestPauseS(sinceMs: number): number;
-}
-
-export function openTimeline(): Timeline {
+export function openTimeline() {
   const marks: number[] = [];
   const excuses: { readonly fromMs: number; untilMs: number }[] = [];
   const excusedMs = (fromMs: number, untilMs: number) =>
@@ -188,12 +169,14 @@ export function openTimeline(): Timeline {
     );
   return {
     mark: () => void marks.push(performance.now()),
+    /** Time from now on, until the returned function is called, that does not count. */
     excuse() {
       const one = { fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY };
       excuses.push(one);
       return () => void (one.untilMs = performance.now());
     },
-    longestPauseS(sinceMs) {
+    /** Longest time without a success since a moment of `performance.now()`, until now, in seconds. */
+    longestPauseS(sinceMs: number): number {
       const since = [...marks.filter((ms) => ms >= sinceMs), performance.now()];
       const gaps = since.map((ms, at) => {
         const before = since[at - 1] ?? sinceMs;
