@@ -210,7 +210,6 @@ async function watched(scene: Scene, work: () => Promise<void>) {
   const { outside, answered } = scene;
   const before = { quotes: answered.length, requests: outside.receiver.received.length };
   const lost = await underTraffic(scene, work);
-  await reckon(scene);
   const ids = outside.receiver.received.slice(before.requests).map(({ eventId }) => eventId);
   const twice = ids.filter((id, nth) => ids.indexOf(id) !== nth);
   return { quotes: answered.length - before.quotes, lost, events: new Set(ids).size, twice };

@@ -3,15 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startDnsServer } from '../support/dns-server';
+import { VALID } from '../support/tls';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
-import { startLoad } from './load';
 
 /** Addresses of test/containers/engine.sh. */
 export const MACHINE = { ipv4: '93.184.215.1', ipv6: '2001:db8:93::1', private: '10.0.0.5' } as const;
 export const PARTNER = { ipv4: '93.184.215.14', ipv6: '2001:db8:93::14' } as const;
 export const NAME = 'quotes.example.com';
-const day = 86_400_000;
-export const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
 
 export interface Credentials {
   readonly key: string;
@@ -20,11 +18,10 @@ export interface Credentials {
 
 /** Everybody outside: a shop, its endpoint and its name server; a lender's integration on another machine of the private network. */
 export async function startOutside() {
-  const authority = await createAuthority('Public authority', validity);
-  const lenders = await createAuthority('Authority of lenders', validity);
-  const lender = await issueCertificate(lenders, [{ type: 'dns', value: 'gateway' }], validity, [
-    'clientAuth',
-  ]);
+  const authority = await createAuthority('Public authority', VALID);
+  const lenders = await createAuthority('Authority of lenders', VALID);
+  const gatewayName = [{ type: 'dns', value: 'gateway' }] as const;
+  const lender = await issueCertificate(lenders, gatewayName, VALID, ['clientAuth']);
   const names = await startDnsServer(
     (name, type) => (type === 'A' && name.endsWith(RECEIVER_NAME) ? [PARTNER.ipv4] : { rcode: 3 }),
     { host: PARTNER.ipv4, port: 53 },
@@ -36,10 +33,11 @@ export async function startOutside() {
   const connect = { ca: authority.cert, servername: NAME };
   const shop = new Agent({ connect });
   const gateway = new Agent({ connect: { ...connect, ...lender } });
-  const call = async (dispatcher: Agent, url: string, key: string, body: unknown) => {
+  const call = async (dispatcher: Agent, url: string, key: string, body: unknown, reset = false) => {
     const answer = await request(url, {
       method: 'POST',
       dispatcher,
+      reset,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: body === null ? null : JSON.stringify(body),
     });
@@ -53,8 +51,8 @@ export async function startOutside() {
     customer_deposit: '100.00',
     merchant_finance_url: 'https://shop.example/finance',
   };
-  const quote = (key: string, address: string) =>
-    call(shop, `https://${address}/v1/finance-quote`, key, order);
+  const quote = (key: string, address: string, agent = shop, reset = false) =>
+    call(agent, `https://${address}/v1/finance-quote`, key, order, reset);
   /** Lenders repeat until they are answered. */
   const tell = async (path: string, key: string, body: unknown) => {
     for (let tries = 0; ; tries += 1) {
@@ -74,7 +72,7 @@ export async function startOutside() {
     receiver,
     /** For the proxy: the chain and its key in one file. */
     async certificate(): Promise<string> {
-      const { cert, key } = await issueCertificate(authority, [{ type: 'dns', value: NAME }], validity);
+      const { cert, key } = await issueCertificate(authority, [{ type: 'dns', value: NAME }], VALID);
       return cert + key;
     },
     quote,
@@ -86,16 +84,24 @@ export async function startOutside() {
       call(shop, `https://${MACHINE.private}:8444${path}`, key, body),
     /** Shoppers, and a lender's integration that opens applications and moves them on, until it is stopped. */
     traffic({ key, serviceKey }: Credentials) {
-      const load = startLoad({
-        url: `https://${MACHINE.ipv4}`,
-        ca: authority.cert,
-        servername: NAME,
-        key,
-        body: JSON.stringify(order),
-        clients: 4,
-      });
-      const events: string[] = [];
+      const ids: string[] = [];
+      const lost: string[] = [];
       let stopping = false;
+      /** Quotes, as a partner sends them: over a connection that is kept, or each over a new one. Nothing is ever tried again. */
+      const shopping = [false, true, false, true].map(async (reset) => {
+        const agent = new Agent({ connect, connections: 1 });
+        while (!stopping) {
+          const startedAt = new Date().toISOString();
+          const { status: code, body } = await quote(key, MACHINE.ipv4, agent, reset).catch(
+            (error: unknown) => ({ status: 0, body: String(error) }),
+          );
+          if (code === 200) ids.push(body.data.service_quote_id);
+          else lost.push(`${startedAt}: ${code} ${JSON.stringify(body)}`);
+          // Two cores serve everything here: enough is under way without filling them.
+          await sleep(80);
+        }
+        await agent.close();
+      });
       const lending = (async () => {
         while (!stopping) {
           const quoted = await quote(key, MACHINE.ipv4).catch(() => undefined);
@@ -118,16 +124,15 @@ export async function startOutside() {
               occurred_at: new Date().toISOString(),
             });
           }
-          events.push(id);
           await sleep(200);
         }
       })();
       return {
-        answered: load.answered,
+        /** @returns ids of quotes answered with 200, and every request that was not. */
         async stop() {
           stopping = true;
-          await lending;
-          return { ...(await load.stop()), applications: events };
+          await Promise.all([lending, ...shopping]);
+          return { ids, lost };
         },
       };
     },

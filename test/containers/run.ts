@@ -2,7 +2,6 @@
  * `npm run test:containers`: production as docker-compose.yml and the handbook have it, in a real container engine. Run by engine.sh, in the network
  * of a partner outside. With `--json` the last line has the figures; `--outputFile=FILE` gets a report in the form of Jest's, for .ci/run.
  */
-import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,7 +20,7 @@ import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
 import { firstDay, installs } from './start';
-import type { Scene } from './scene';
+import { newFigures, type Scene } from './scene';
 
 const { values } = parseArgs({
   options: { json: { type: 'boolean' }, outputFile: { type: 'string' }, keep: { type: 'boolean' } },
@@ -57,22 +56,9 @@ async function run(): Promise<boolean> {
   const scene: Scene = {
     project,
     outside,
-    hex: () => randomBytes(24).toString('hex'),
     credentials: { key: '', serviceKey: '' },
     answered: [],
-    figures: {
-      ready_s: 0,
-      image_mb: 0,
-      quotes: 0,
-      quotes_lost: 0,
-      notifications: 0,
-      notifications_lost: 0,
-      miscounted: 0,
-      killed: [],
-      pods: {},
-      stopped_cleanly: false,
-      restored: false,
-    },
+    figures: newFigures(),
   };
   const results: { title: string; status: 'passed' | 'failed' }[] = [];
   for (const [title, step] of steps) {

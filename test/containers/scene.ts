@@ -1,38 +1,36 @@
+import { deepStrictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials, Outside } from './partner';
 import type { Project } from './project';
 
-export interface Figures {
-  ready_s: number;
-  image_mb: number;
-  quotes: number;
-  quotes_lost: number;
-  notifications: number;
-  notifications_lost: number;
-  miscounted: number;
-  killed: string[];
-  pods: Record<string, number>;
-  stopped_cleanly: boolean;
-  restored: boolean;
-}
+/** What `--json` prints, before the first step. */
+export const newFigures = () => ({
+  ready_s: 0,
+  image_mb: 0,
+  quotes: 0,
+  quotes_lost: 0,
+  notifications: 0,
+  notifications_lost: 0,
+  miscounted: 0,
+  killed: [] as string[],
+  pods: {} as Record<string, number>,
+  stopped_cleanly: false,
+  restored: false,
+});
 
 /** What the steps share. */
 export interface Scene {
   readonly project: Project;
   readonly outside: Outside;
-  /** A new password. */
-  readonly hex: () => string;
   credentials: Credentials;
   /** Ids of quotes that were answered with 200. */
   readonly answered: string[];
-  readonly figures: Figures;
+  readonly figures: ReturnType<typeof newFigures>;
 }
 
-/** Lets shops and a lender's integration work during `work`. @returns requests of shops that were not answered with 200. */
-export async function underTraffic(
-  { outside, credentials, answered }: Scene,
-  work: () => Promise<void>,
-): Promise<readonly string[]> {
+/** Lets shops and a lender's integration work during `work`, and reckons. @returns requests of shops that were not answered with 200. */
+export async function underTraffic(scene: Scene, work: () => Promise<void>): Promise<readonly string[]> {
+  const { outside, credentials, answered } = scene;
   const traffic = outside.traffic(credentials);
   const rest = () => sleep(1_500);
   const error = await rest()
@@ -45,7 +43,13 @@ export async function underTraffic(
   const { ids, lost } = await traffic.stop();
   answered.push(...ids);
   if (error !== undefined) throw error;
+  await reckon(scene);
   return lost;
+}
+
+/** The same for work that may cost nobody an answer. */
+export async function unnoticed(scene: Scene, work: () => Promise<void>): Promise<void> {
+  deepStrictEqual(await underTraffic(scene, work), []);
 }
 
 /** Holds what was answered and what arrived against the database: each quote is stored, each notification delivered and counted once. */

@@ -1,7 +1,5 @@
 import { deepStrictEqual, match, ok, strictEqual } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { MACHINE, NAME, PARTNER } from './partner';
 import { RECEIVER_NAME } from '../support/webhook-receiver';
 import { fileOfPage } from './project';
@@ -25,7 +23,7 @@ services:
   grafana: { profiles: !override [absent] }
 `;
 
-export async function installs({ project, outside, hex, figures }: Scene): Promise<void> {
+export async function installs({ project, outside, figures }: Scene): Promise<void> {
   await project.page('cp .env.example .env && chmod 600 .env');
   match((await project.try('docker compose config')).out, /see \.env\.example/);
   project.write('tls.pem', await outside.certificate());
@@ -34,18 +32,13 @@ export async function installs({ project, outside, hex, figures }: Scene): Promi
   project.write('docker-compose.override.yml', OVERRIDE);
   project.write('ipv6.yml', fileOfPage('production', 'fd31:252'));
   project.environment['COMPOSE_FILE'] = 'docker-compose.yml:docker-compose.override.yml:ipv6.yml';
-  const passwords = [
-    'POSTGRES',
-    'QUOTES_DB',
-    'QUOTES_API_DB',
-    'QUOTES_WORKER_DB',
-    'QUOTES_OPS_DB',
-    'TEMPORAL_DB',
-    'REDIS',
-  ];
+  const logins = 'POSTGRES QUOTES_DB QUOTES_API_DB QUOTES_WORKER_DB QUOTES_OPS_DB TEMPORAL_DB REDIS'.split(
+    ' ',
+  );
+  const password = () => randomBytes(24).toString('hex');
   project.set({
     VERSION: 'one',
-    ...Object.fromEntries(passwords.map((name) => [`${name}_PASSWORD`, hex()])),
+    ...Object.fromEntries(logins.map((name) => [`${name}_PASSWORD`, password()])),
     WEBHOOK_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     TLS_PEM_FILE: './tls.pem',
   });
@@ -67,14 +60,14 @@ export async function installs({ project, outside, hex, figures }: Scene): Promi
 
 export async function firstDay(scene: Scene): Promise<void> {
   const { project, outside, answered } = scene;
-  writeFileSync(
-    join(project.folder, 'merchants.json'),
+  project.write(
+    'merchants.json',
     JSON.stringify([{ merchant_id: 'M200001', trading_name: 'Example Furniture', fca_authorised: true }]),
   );
   await project.page('docker compose run --rm -T ops merchants import - --dry-run < merchants.json');
   await project.run('docker compose run --rm -T ops merchants import - < merchants.json');
-  writeFileSync(
-    join(project.folder, 'products.csv'),
+  project.write(
+    'products.csv',
     'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount\nM200001,Classic credit 12 months,lender_a,12,9.9,250.00,25000.00\n',
   );
   await project.page('docker compose run --rm -T ops products import - --csv < products.csv');

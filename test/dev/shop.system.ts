@@ -12,13 +12,13 @@ import type { Delivery } from '../../dev/shop/webhooks';
 import { STORIES } from '../../domain/application-states';
 import { createResolver } from '../../outbound/connect';
 import { createSender, type Sender } from '../../outbound/sender';
-import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startTestApi, type TestApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
 import { startTestWorker, type TestWorker } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
+import { createTestTls } from '../support/tls';
 
 fileNeeds('Chromium');
 
@@ -38,12 +38,9 @@ let trusted: string;
 const trouble: string[] = [];
 
 beforeAll(async () => {
-  const day = 86_400_000;
-  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
-  const authority = await createAuthority('Shop authority', validity);
-  const tls = await issueCertificate(authority, [{ type: 'dns', value: 'localhost' }], validity);
+  const tls = await createTestTls();
   const port = await freePort();
-  trusted = authority.cert;
+  trusted = tls.ca;
   dispatcher = new Agent({ connect: { ca: trusted } });
   api = await startTestApi();
   const { ca, partnerId } = api;

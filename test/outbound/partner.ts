@@ -9,10 +9,10 @@ import { createAuthority, issueCertificate, type IssuedCertificate } from '../..
 import { createResolver } from '../../outbound/connect';
 import { createSender, type SenderOptions } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
+import { VALID } from '../support/tls';
 
 export const HOST = 'hooks.partner.test';
 const DAY = 86_400_000;
-export const VALID = { notBefore: new Date(Date.now() - DAY), notAfter: new Date(Date.now() + DAY) };
 export const EXPIRED = { notBefore: new Date(Date.now() - 3 * DAY), notAfter: new Date(Date.now() - DAY) };
 
 export const authority = createAuthority('Partner authority', VALID);

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { VALID } from '../support/tls';
 import {
   authority,
   certificateFor,
@@ -8,7 +9,6 @@ import {
   HOST,
   post,
   testSender,
-  VALID,
   type ReceiverOptions,
   served,
   startTcpServer,

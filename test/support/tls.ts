@@ -12,12 +12,14 @@ const LOOPBACK = [
   { type: 'ip', value: '127.0.0.1' },
 ] as const;
 
+const DAY_MS = 86_400_000;
+/** From a day ago until tomorrow. */
+export const VALID = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS) };
+
 /** A certificate for loopback, from an authority of its own. */
 export async function createTestTls(
   names: Parameters<typeof issueCertificate>[1] = LOOPBACK,
 ): Promise<TestTls> {
-  const day = 86_400_000;
-  const validity = { notBefore: new Date(Date.now() - day), notAfter: new Date(Date.now() + day) };
-  const authority = await createAuthority('Test authority', validity);
-  return { ca: authority.cert, ...(await issueCertificate(authority, names, validity)) };
+  const authority = await createAuthority('Test authority', VALID);
+  return { ca: authority.cert, ...(await issueCertificate(authority, names, VALID)) };
 }
