@@ -1,6 +1,5 @@
-import { putInState } from '../support/notifications';
+import { addEndpoint, putInState } from '../support/notifications';
 import { until } from '../support/delivery';
-import { addSilentEndpoint } from '../support/partner-events';
 import { useApi } from '../support/api';
 import { refusal, type CallOptions } from '../support/http-call';
 
@@ -22,7 +21,7 @@ test('without an endpoint it is 409, whichever the key, and nothing is stored', 
   expect(await call({ key: api.keys.test })).toMatchObject(without('sandbox'));
   expect(await call({ key: api.keys.live })).toMatchObject(without('live'));
   // That of the other environment is none.
-  await addSilentEndpoint(api.database, api.partnerId, 'live');
+  await addEndpoint(api.database, { partnerId: api.partnerId, environment: 'live' });
   expect(await call({ key: api.keys.test })).toMatchObject(without('sandbox'));
 });
 

@@ -5,6 +5,7 @@ import { ulid } from 'ulid';
 import { testEvent } from '../../contracts/webhook-event';
 import { type Database, type Reader, hint } from '../../db/postgres/connect';
 import type { ApplicationState } from '../../domain/application-states';
+import type { Tenant } from '../../domain/tenant';
 import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
 import { insertTestNotification } from '../../db/notifications/create';
 import { Refused } from '../../db/refused';
@@ -20,18 +21,17 @@ export function newKeyRingText(): string {
   return `test:${randomBytes(32).toString('base64')}`;
 }
 
-/** Registers an endpoint, in place of one that may be there, and returns its secret. */
+/** In the sandbox unless told otherwise. */
+type Owner = Pick<Tenant, 'partnerId'> & Partial<Tenant>;
+
+/** Registers an endpoint, in place of one that may be there, and returns its secret. By default nothing can be sent to it. */
 export async function addEndpoint(
   { db }: Database,
-  wanted: {
-    partnerId: string;
-    environment?: 'sandbox' | 'live';
-    url: string;
-    keyRing: KeyRing | string;
-  },
+  wanted: Owner & { readonly url?: string; readonly keyRing?: KeyRing | string },
 ): Promise<{ endpointId: string; secret: string }> {
-  const { partnerId, environment = 'sandbox', url } = wanted;
-  const keyRing = typeof wanted.keyRing === 'string' ? parseKeyRing(wanted.keyRing) : wanted.keyRing;
+  const { partnerId, environment = 'sandbox', url = 'https://hook.example/x' } = wanted;
+  const { keyRing: keys = newKeyRingText() } = wanted;
+  const keyRing = typeof keys === 'string' ? parseKeyRing(keys) : keys;
   const secret = generateWebhookSecret();
   const { endpoint } = await db.transaction((tx) =>
     registerEndpoint(tx, { partnerId, environment, url, replace: true, secret, keyRing }),
@@ -45,13 +45,12 @@ let partners = 200_000;
 export async function newPartner(
   database: Database,
   keyRing: KeyRing | string = newKeyRingText(),
-  environment: 'sandbox' | 'live' = 'sandbox',
+  environment: Tenant['environment'] = 'sandbox',
 ): Promise<{ partnerId: string; endpointId: string }> {
   partners += 1;
   const partnerId = `P${partners}`;
   await createPartner(database.db, { partnerId, name: 'Example' });
-  const url = 'https://hook.example/x';
-  const { endpointId } = await addEndpoint(database, { partnerId, environment, url, keyRing });
+  const { endpointId } = await addEndpoint(database, { partnerId, environment, keyRing });
   return { partnerId, endpointId };
 }
 
@@ -68,7 +67,7 @@ export async function openedAttempt(
 /** Stores a test notification as the API does; `refused`: why it did not. */
 export async function storeTest(
   { db }: { readonly db: Reader },
-  { partnerId, environment = 'sandbox' }: { partnerId: string; environment?: 'sandbox' | 'live' },
+  { partnerId, environment = 'sandbox' }: Owner,
 ): Promise<{ notificationId: string; eventId: string; refused: Refused | null }> {
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
@@ -102,34 +101,13 @@ export async function storeMany(
   return ids;
 }
 
-/** The body of an event of an application without a reference: what its row must say too, with the test event's words for the rest. */
-function statusBody(of: {
-  eventId: string;
-  environment?: 'sandbox' | 'live';
-  applicationId: string;
-  sequence: number;
-  status: ApplicationState;
-}): string {
-  const { eventId, environment = 'sandbox', applicationId, sequence, status } = of;
-  const { data, ...event } = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
-  return JSON.stringify({
-    ...event,
-    event_type: `credit_application.${status}`,
-    sequence,
-    data: { ...data, credit_application_id: applicationId, merchant_reference: null, status },
-  });
-}
-
-/** Stores what tells of an application, due at once, and wakes the dispatcher. */
+/**
+ * Stores what tells of an application without a reference, due at once, and wakes the dispatcher. Its body says what its row says, with the
+ * test event's words for the rest.
+ */
 export async function storeStatus(
   database: Pick<Database, 'db' | 'sql'>,
-  wanted: {
-    partnerId: string;
-    environment?: 'sandbox' | 'live';
-    applicationId?: string;
-    sequence?: number;
-    status?: ApplicationState;
-  },
+  wanted: Owner & { applicationId?: string; sequence?: number; status?: ApplicationState },
 ): Promise<{ notificationId: string; eventId: string }> {
   const {
     partnerId,
@@ -142,6 +120,7 @@ export async function storeStatus(
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const eventType = `credit_application.${status}` as const;
+  const { data, ...event } = testEvent({ eventId, environment, createdAt: new Date(), lender: null });
   await db
     .insert(creditApplications)
     .values({
@@ -169,7 +148,12 @@ export async function storeStatus(
     environment,
     applicationId,
     sequence,
-    body: statusBody({ eventId, environment, applicationId, sequence, status }),
+    body: JSON.stringify({
+      ...event,
+      event_type: eventType,
+      sequence,
+      data: { ...data, credit_application_id: applicationId, merchant_reference: null, status },
+    }),
   });
   await putInState(database, notificationId, 'queued');
   hint(db, SOMETHING_IS_DUE);

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { createPartner } from '../../db/catalogue/partners';
 import { issueKey } from '../../db/keys';
@@ -6,7 +5,7 @@ import type { Database } from '../../db/postgres/connect';
 import { recordAttempt } from '../../db/notifications/attempt';
 import type { NotificationState } from '../../domain/notification-states';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { addEndpoint, newKeyRingText, openedAttempt, putInState } from './notifications';
+import { openedAttempt, putInState, standingOf } from './notifications';
 
 export async function addPartner(
   { db }: Pick<Database, 'db'>,
@@ -57,29 +56,23 @@ export async function storeRow({ sql }: Pick<Database, 'sql'>, wanted: StoredRow
   return notificationId;
 }
 
-/** Registers an active endpoint that nothing is sent to. */
-export async function addSilentEndpoint(
-  database: Database,
-  partnerId: string,
-  environment: 'sandbox' | 'live' = 'sandbox',
-): Promise<void> {
-  const url = 'https://hooks.partner.test/';
-  await addEndpoint(database, { partnerId, environment, url, keyRing: newKeyRingText() });
-}
-
 export async function attempt(
-  { db }: Pick<Database, 'db'>,
+  database: Database,
   notificationId: string,
   outcome: DeliveryOutcome,
   retryInMs: number | null = null,
 ): Promise<void> {
-  const [row] = await db.execute<{ generation: number }>(
-    sql`select generation from notifications_now where notification_id = ${notificationId}`,
-  );
-  const { attemptNumber } = await openedAttempt({ db }, { notificationId, generation: row?.generation ?? 0 });
+  const { generation } = await standingOf(database, notificationId);
+  const { attemptNumber } = await openedAttempt(database, { notificationId, generation });
   const end =
     outcome.kind === 'delivered' || retryInMs !== null
       ? null
       : ({ state: 'failed', reason: 'exhausted' } as const);
-  await recordAttempt(db, { notificationId, attemptNumber }, { outcome, address: null }, end, retryInMs);
+  await recordAttempt(
+    database.db,
+    { notificationId, attemptNumber },
+    { outcome, address: null },
+    end,
+    retryInMs,
+  );
 }

@@ -2,7 +2,8 @@ import { ulid } from 'ulid';
 import type { NotificationItem } from '../../../contracts/notifications';
 import { useApi } from '../../support/api';
 import { openApplication, tell } from '../../support/applications';
-import { addPartner, addSilentEndpoint, attempt, storeRow } from '../../support/partner-events';
+import { addEndpoint } from '../../support/notifications';
+import { addPartner, attempt, storeRow } from '../../support/partner-events';
 import { refusal } from '../../support/http-call';
 import { DELIVERED, FAILED } from '../../support/values';
 
@@ -25,7 +26,7 @@ const store = (wanted: Partial<Parameters<typeof storeRow>[1]> = {}) =>
   storeRow(api.database, { partnerId: api.partnerId, ...wanted });
 describe('one notification', () => {
   test('tells its story: pending, retrying with its next attempt, delivered', async () => {
-    await addSilentEndpoint(api.database, api.partnerId);
+    await addEndpoint(api.database, { partnerId: api.partnerId });
     const application = await openApplication(api.database, { partnerId: api.partnerId });
     const [fresh] = (await list()).notifications;
     const of = { credit_application_id: application.applicationId, merchant_reference: 'basket 2041' };
@@ -71,7 +72,7 @@ describe('one notification', () => {
   });
 
   test('while it is paused no next attempt is planned', async () => {
-    await addSilentEndpoint(api.database, api.partnerId);
+    await addEndpoint(api.database, { partnerId: api.partnerId });
     const id = await store({ state: 'queued' });
     await attempt(api.database, id, FAILED, 60_000);
     await api.database.sql`update deliveries set paused_at = service_now()`;
@@ -95,7 +96,7 @@ describe('one notification', () => {
   });
 
   test('its payload is null once it has been removed, and an attempt under way has no end', async () => {
-    await addSilentEndpoint(api.database, api.partnerId);
+    await addEndpoint(api.database, { partnerId: api.partnerId });
     const id = await store({ state: 'queued', body: '' });
     await api.database
       .sql`insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id)

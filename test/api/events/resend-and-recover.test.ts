@@ -1,6 +1,7 @@
 import { ulid } from 'ulid';
 import { useApi } from '../../support/api';
-import { addPartner, addSilentEndpoint, storeRow } from '../../support/partner-events';
+import { addEndpoint } from '../../support/notifications';
+import { addPartner, storeRow } from '../../support/partner-events';
 import { refusal } from '../../support/http-call';
 
 /** There is no worker here: rows say what a worker would find. */
@@ -14,7 +15,7 @@ beforeEach(async () => {
   await api.database.sql`delete from webhook_secrets`;
   await api.database.sql`delete from webhook_endpoints`;
   await api.database.sql`update partners set recovery = 'enabled'`;
-  await addSilentEndpoint(api.database, api.partnerId);
+  await addEndpoint(api.database, { partnerId: api.partnerId });
 });
 
 const store = (wanted: Partial<Parameters<typeof storeRow>[1]> = {}) =>
@@ -149,8 +150,8 @@ describe('recover', () => {
   });
 
   test('of ten at once one begins, in each environment, and the next may once it has ended', async () => {
-    await addSilentEndpoint(api.database, api.partnerId, 'live');
-    await addSilentEndpoint(api.database, other.partnerId);
+    await addEndpoint(api.database, { partnerId: api.partnerId, environment: 'live' });
+    await addEndpoint(api.database, { partnerId: other.partnerId });
     const many = (key: string) => Promise.all(Array.from({ length: 10 }, () => recover({}, key)));
     for (const [key, environment] of [
       [api.keys.test, 'sandbox'],

@@ -2,7 +2,8 @@ import { findEndpoint, setEndpointState } from '../../../db/endpoints/endpoints'
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useApi } from '../../support/api';
 import { openApplication } from '../../support/applications';
-import { addPartner, addSilentEndpoint, attempt } from '../../support/partner-events';
+import { addEndpoint } from '../../support/notifications';
+import { addPartner, attempt } from '../../support/partner-events';
 import { DELIVERED, FAILED } from '../../support/values';
 
 const api = useApi();
@@ -29,8 +30,8 @@ test('shows where the events of the environment of the key go, since when it fai
   await openApplication(api.database, { partnerId });
   expect(await read()).toEqual({ ...NONE, held: 1 });
 
-  await addSilentEndpoint(api.database, partnerId);
-  const active = { ...NONE, state: 'active', url: 'https://hooks.partner.test/' };
+  await addEndpoint(api.database, { partnerId });
+  const active = { ...NONE, state: 'active', url: 'https://hook.example/x' };
   expect(await read()).toEqual({ ...active, held: 1 });
   const send = async (outcome: DeliveryOutcome) => {
     const { applicationId } = await openApplication(api.database, { partnerId });

@@ -21,7 +21,7 @@ async function list(key = api.keys.test) {
   return (body as WebhookKeysBody).data.keys;
 }
 const register = (partnerId: string, environment: 'sandbox' | 'live') =>
-  addEndpoint(api.database, { partnerId, environment, url: 'https://hooks.partner.test/', keyRing });
+  addEndpoint(api.database, { partnerId, environment, keyRing });
 const rotate = (overlapSeconds: number) =>
   api.database.db.transaction((tx) =>
     rotateKeyPair(tx, { partnerId: api.partnerId, environment: 'sandbox' }, { overlapSeconds, keyRing }),

@@ -154,11 +154,11 @@ test('a partner is failing when its live endpoint has failed for an hour while a
   const sent = { live: '', sandbox: '' };
   for (const environment of ['live', 'sandbox'] as const) {
     const { partnerId } = await newPartner(database, keyRing);
-    await addEndpoint(database, { partnerId, environment, url: 'https://hook.example/x', keyRing });
+    await addEndpoint(database, { partnerId, environment, keyRing });
     sent[environment] = (await storeStatus(database, { partnerId, environment })).notificationId;
   }
   const live = { partnerId: (await newPartner(database, keyRing)).partnerId, environment: 'live' as const };
-  await addEndpoint(database, { ...live, url: 'https://hook.example/x', keyRing });
+  await addEndpoint(database, { ...live, keyRing });
   const test = (await storeTest(database, live)).notificationId;
 
   for (const id of [sent.live, sent.sandbox, test]) await attempt(id, FAILED);

@@ -15,7 +15,7 @@ import {
 } from '../../../domain/notification-states';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
-import { addEndpoint, newKeyRingText, putInState, setServiceClock } from '../../support/notifications';
+import { addEndpoint, putInState, setServiceClock } from '../../support/notifications';
 import { storeRow } from '../../support/partner-events';
 import { DELIVERED, FAILED } from '../../support/values';
 
@@ -34,7 +34,7 @@ const database = useDatabase({ poolSize: 1 });
 beforeAll(async () => {
   await database.sql`set time zone 'UTC'`;
   await createPartner(database.db, { partnerId, name: 'Example' });
-  await addEndpoint(database, { partnerId, url: 'https://hook.example/x', keyRing: newKeyRingText() });
+  await addEndpoint(database, { partnerId });
   await setServiceClock(database, NOW);
 });
 beforeEach(
