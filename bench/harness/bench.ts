@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
-import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
-import { startWatchdog } from '../../test/support/watchdog';
+import { watchedDirectory } from '../../test/support/watchdog';
 import { brokenBounds, printFindings, say, type Findings } from './report';
 
 export interface Bench {
@@ -28,8 +27,7 @@ export function runBench<Defaults extends Options>(
 }
 
 async function main(name: string, json: boolean, run: (bench: Bench) => Promise<Findings>): Promise<void> {
-  const directory = await temporaryDirectory(`bench-${name}`);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory(`bench-${name}`);
   const closers: (() => Promise<unknown>)[] = [];
   try {
     const found = await run({ directory, onEnd: (close) => closers.push(close) });
@@ -46,8 +44,7 @@ async function main(name: string, json: boolean, run: (bench: Bench) => Promise<
   } finally {
     say('stopping');
     for (const close of closers.toReversed()) await close();
-    dismissWatchdog();
-    await removeDirectory(directory);
+    await remove();
   }
 }
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { needs, onPath } from '../support/needs';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { projectFiles, root } from '../docs/tree';
 import { readRules, RULES_FILE } from './rules';
 import { ALERT_SERIES } from './alert-series';
@@ -87,23 +87,19 @@ needs('Prometheus')('promtool', () => {
   async function expectPassed(
     tests: readonly { readonly alert: string; readonly [field: string]: unknown }[],
   ) {
-    const directory = await temporaryDirectory('promtool');
-    try {
-      const files = tests.map(async ({ alert, ...fields }, nth) => {
-        const only = join(directory, `${nth}.rules.yml`);
-        const group = { name: alert, rules: rules.filter((rule) => rule.alert === alert) };
-        await writeFile(only, stringify({ groups: [group] }));
-        const file = join(directory, `${nth}.tests.yml`);
-        const external_labels = { runbooks: 'https://handbook.example/operations' };
-        const one = { interval: '1m', external_labels, ...fields };
-        await writeFile(file, stringify({ rule_files: [only], tests: [one] }));
-        return file;
-      });
-      const passed = promtool('test', 'rules', ...(await Promise.all(files)));
-      expect(passed.match(/SUCCESS/g)).toHaveLength(tests.length);
-    } finally {
-      await removeDirectory(directory);
-    }
+    const directory = runDirectory('promtool');
+    const files = tests.map(async ({ alert, ...fields }, nth) => {
+      const only = join(directory, `${nth}.rules.yml`);
+      const group = { name: alert, rules: rules.filter((rule) => rule.alert === alert) };
+      await writeFile(only, stringify({ groups: [group] }));
+      const file = join(directory, `${nth}.tests.yml`);
+      const external_labels = { runbooks: 'https://handbook.example/operations' };
+      const one = { interval: '1m', external_labels, ...fields };
+      await writeFile(file, stringify({ rule_files: [only], tests: [one] }));
+      return file;
+    });
+    const passed = promtool('test', 'rules', ...(await Promise.all(files)));
+    expect(passed.match(/SUCCESS/g)).toHaveLength(tests.length);
   }
 
   test('finds that each alert fires on series of its fault, and on none of a healthy service', async () => {

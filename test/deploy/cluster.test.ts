@@ -5,7 +5,7 @@ import { readServers } from '../../db/postgres/driver/servers';
 import { readConfig } from '../../runtime/config/config';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { readEnvironment, readUnit } from '../../scripts/cluster/units';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 import { writeFile } from 'node:fs/promises';
 import { readExpression, type Rule } from './rules';
@@ -13,13 +13,9 @@ import { readExpression, type Rule } from './rules';
 const folder = join(__dirname, '../../deploy/cluster');
 const handbook = readFileSync(join(__dirname, '../../docs/operations/cluster.md'), 'utf8');
 const settings = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
-let directory: string;
+const directory = runDirectory('cluster-files');
 
-beforeAll(async () => {
-  directory = await temporaryDirectory('cluster-files');
-  await writeFile(join(directory, 'ca.pem'), (await createTestTls()).ca);
-});
-afterAll(() => removeDirectory(directory));
+beforeAll(async () => writeFile(join(directory, 'ca.pem'), (await createTestTls()).ca));
 
 test.each(['api.env', 'worker.env', 'migrate.env', 'ops.env'])('%s: its settings exist and fit', (file) => {
   const environment = Object.fromEntries(

@@ -7,7 +7,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { runProgram } from '../../dev/temporal/tools';
 import { isPublicAddress } from '../../outbound/connect';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { composeServices } from '../support/compose-file';
 import { findHelm, findKubeconform, KUBERNETES, writeSchemas } from '../support/helm';
 
@@ -45,17 +45,15 @@ const SETS = {
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of every kind
 type Rendered = any;
 
-let directory: string;
+const directory = runDirectory('helm');
 let helm: string;
 let kubeconform: string;
 let schemas: string;
 beforeAll(async () => {
-  directory = await temporaryDirectory('helm');
   helm = await findHelm();
   kubeconform = await findKubeconform();
   schemas = await writeSchemas(directory);
 }, 1_200_000);
-afterAll(() => removeDirectory(directory));
 
 /** @param values in addition to LEAST, or in place of parts of it */
 async function run(command: string, values: Readonly<Record<string, object>>): Promise<string> {

@@ -7,25 +7,15 @@ import { freePort } from '../../dev/ports';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWatchdog } from '../support/watchdog';
+import { runDirectory } from '../support/temporary-directory';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Temporal');
 
 const project = join(__dirname, '..', '..');
-let directory: string;
-let dismissWatchdog: () => void;
+const directory = runDirectory('demo');
 
-beforeAll(async () => {
-  directory = await temporaryDirectory('demo');
-  dismissWatchdog = startWatchdog(directory);
-  await findTemporal();
-}, 1_200_000);
-afterAll(async () => {
-  await removeDirectory(directory);
-  dismissWatchdog();
-});
+beforeAll(() => findTemporal(), 1_200_000);
 
 const demo = (dataDir: string) =>
   startNode(['--import', 'tsx', 'bin/demo.ts', directory], {

@@ -14,8 +14,7 @@ import { until } from '../support/delivery';
 import { emitStackLogs } from '../support/emitted';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWatchdog } from '../support/watchdog';
+import { runDirectory } from '../support/temporary-directory';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Temporal');
@@ -26,16 +25,12 @@ jest.setTimeout(90_000);
 const project = join(__dirname, '..', '..');
 const UP = /Ctrl-C stops everything/;
 
-let directory: string;
-let dismissWatchdog: () => void;
+const directory = runDirectory('stack with blanks');
 let environment: Record<string, string>;
-let dataDir: string;
+const dataDir = join(directory, 'data dir');
 const stackFile = () => join(dataDir, 'stack.json');
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('stack with blanks ');
-  dismissWatchdog = startWatchdog(directory);
-  dataDir = join(directory, 'data dir');
   environment = await stackEnvironment(dataDir);
   // On a new machine that takes minutes, which no single start below should.
   await findTemporal();
@@ -44,11 +39,9 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
   emitStackLogs(dataDir);
-  await removeDirectory(directory);
-  dismissWatchdog();
 });
 
-/** The last argument means nothing to it; by it the watchdog and `ours` find the process. */
+/** The last argument means nothing to it; by it the run's watchdog and `ours` find the process. */
 function start(settings: Record<string, string> = {}): ProjectProcess {
   return startNode(['--import', 'tsx', 'bin/start.ts', directory], {
     cwd: project,
@@ -81,11 +74,11 @@ async function modesIn(folder: string): Promise<{ files: string[]; folders: stri
   return { files: [...found.files], folders: [...found.folders] };
 }
 
-/** Everything that runs on this test's directory, the watchdog aside. */
+/** Everything that runs on this test's directory. */
 async function ours(): Promise<number[]> {
   const pids = await allProcesses();
   const commands = await Promise.all(pids.map(async (pid) => (await argumentsOf(pid)).join(' ')));
-  return pids.filter((_, at) => commands[at]?.includes(directory) && !commands[at].includes('watchdog'));
+  return pids.filter((_, at) => commands[at]?.includes(directory));
 }
 
 async function ourProcess(name: 'postgres' | 'temporal'): Promise<number> {

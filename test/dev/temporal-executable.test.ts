@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
 import { startNode } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 
 /** Stands for the CLI, of which no more is needed than that it can be run. */
@@ -19,7 +19,7 @@ const CREDENTIALS = 'user:password%20here';
 const PATH = process.env['PATH'] ?? '';
 const machine = `${process.platform}-${process.arch}`;
 
-let directory: string;
+const directory = runDirectory('tools');
 let site: Server;
 let proxy: Server;
 let asked: string[];
@@ -32,7 +32,6 @@ const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const siteUrl = (host: string) => `https://${host}:${portOf(site)}`;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('tools');
   writeProgram('', 'temporal', PROGRAM);
   execFileSync('tar', ['-czf', 'archive.tar.gz', 'temporal'], { cwd: directory });
   const { ca, cert, key } = await createTestTls([
@@ -77,7 +76,6 @@ afterAll(async () => {
     server.closeAllConnections();
     server.close();
   }
-  await removeDirectory(directory);
 });
 
 /** @returns its folder */

@@ -1,32 +1,21 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
-import { startWatchdog } from '../support/watchdog';
 import { fileNeeds } from '../support/needs';
+import { runDirectory } from '../support/temporary-directory';
 
 fileNeeds('Temporal');
 
-let directory: string;
-let dataDir: string;
+const dataDir = join(runDirectory('temporal server'), 'data of mine');
 let executable: string;
 let port: number;
-let dismissWatchdog: () => void;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'pfqs temporal-'));
-  dismissWatchdog = startWatchdog(directory);
-  dataDir = join(directory, 'data of mine');
   executable = await findTemporal();
   port = await freePort();
 }, 1_200_000);
-
-afterAll(async () => {
-  await rm(directory, { recursive: true, force: true });
-  dismissWatchdog();
-});
 
 async function start(progress: string[] = []) {
   const onProgress = (text: string) => void progress.push(text);

@@ -6,7 +6,7 @@ import { openApplication, tell } from '../support/applications';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { useService } from '../support/service';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 
 /**
  * Every command of the partner guide is pasted into a shell, in the order of the guide, against a real service. Only the dates
@@ -17,7 +17,7 @@ fileNeeds('curl');
 const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
 const service = useService({ worker: { DELIVERY_LADDER_SECONDS: '0,1' } });
 const { api } = service;
-let folder: string;
+const folder = runDirectory('guide');
 /** What stands in the guide for what this service has. */
 const replaced = new Map<string, string>();
 
@@ -35,13 +35,11 @@ const shown: Shown[] = [...guide.matchAll(/```sh\n(?!export)([\s\S]*?)```([\s\S]
 const find = (part: string) => shown.find(({ command }) => command.includes(part)) as Shown;
 
 beforeAll(async () => {
-  folder = await temporaryDirectory('guide');
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   await service.register();
   replaced.set('2026-11-17T18:00:00Z', new Date(Date.now() - 3_600_000).toISOString());
   replaced.set('2026-11-21T12:00:00Z', new Date(Date.now() + 3_600_000).toISOString());
 });
-afterAll(() => removeDirectory(folder));
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of every form
 async function paste({ command }: Shown): Promise<{ status: number; body: any }> {

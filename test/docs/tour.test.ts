@@ -10,7 +10,7 @@ import { until } from '../support/delivery';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { testTemporal } from '../support/temporal';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 
 /**
  * The guided tour in docs/architecture.md lists the files of ours in which a function runs during a quote, an event and a resend, each
@@ -32,14 +32,13 @@ function listed(flow: Flow): string[] {
   return [...list.matchAll(/^- `([\w./-]+)`/gm)].map(([, file = '']) => file);
 }
 
-let directory: string;
+const directory = runDirectory('tour');
 let scene: CrashScene;
 let lender: InternalClient;
 let partner: (path: string, body?: unknown) => ReturnType<ApiProcess['call']>;
 let processes: readonly (readonly [ChildProcess, string])[];
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('tour');
   scene = await openCrashScene({ temporal });
   const { database, partnerId } = scene;
   const probed = (file: string) => ({
@@ -65,7 +64,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await scene.close();
-  await removeDirectory(directory);
 });
 
 /** @returns files in which a function was called while this ran, in the API and, for an event, in the worker. */

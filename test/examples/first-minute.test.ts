@@ -5,18 +5,15 @@ import { freePort } from '../../dev/ports';
 import { STORIES } from '../../domain/application-states';
 import { useApi } from '../support/api';
 import { startNode, type ProjectProcess } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 
 /** What a partner's developer does on the first morning, with a sandbox key and the address: no endpoint, no e-mail, no tunnel. */
 const api = useApi();
-let folder: string;
+const folder = runDirectory('minute');
 let listening: ProjectProcess;
 let receiver: ProjectProcess;
-beforeAll(async () => {
-  folder = await temporaryDirectory('minute');
-  await installPackage(folder);
-}, 120_000);
+beforeAll(() => installPackage(folder), 120_000);
 // Before the API closes, which would wait for what is asked of it.
 afterEach(async () => {
   for (const { child, ended } of [listening, receiver]) {
@@ -24,7 +21,6 @@ afterEach(async () => {
     await ended;
   }
 });
-afterAll(() => removeDirectory(folder));
 
 test('from a key and the address to a verified, completed application in under a minute', async () => {
   const tls = await createTestTls();

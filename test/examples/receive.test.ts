@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { freePort } from '../../dev/ports';
 import { startNode, type ProjectProcess } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls, type TestTls } from '../support/tls';
 
 // The receiver that the partner guide prints, as a process of its own. The library signs, not our own code.
@@ -20,13 +20,12 @@ const event = (sequence: number, status: string, credit_application_id = 'app_1'
 });
 type Event = ReturnType<typeof event>;
 
-let folder: string;
+const folder = runDirectory('receive');
 let tls: TestTls;
 let port: number;
 let receiver: ProjectProcess;
 
 beforeAll(async () => {
-  folder = await temporaryDirectory('receive');
   tls = await createTestTls();
   const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') };
   writeFileSync(files.TLS_CERT_FILE, tls.cert);
@@ -42,7 +41,6 @@ beforeAll(async () => {
 afterAll(async () => {
   receiver.child.kill();
   await receiver.ended;
-  await removeDirectory(folder);
 });
 
 async function post(body: string, headers: Record<string, string> = {}): Promise<number | undefined> {

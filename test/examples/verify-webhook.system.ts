@@ -4,7 +4,7 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useService } from '../support/service';
 import { needs } from '../support/needs';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
 import { rotateKeyPair, generateKeyPair } from '../../db/endpoints/key-pairs';
 import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './verifiers';
@@ -12,7 +12,7 @@ import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './veri
 // What the partner guide prints, run on what the real service sends: every language, every form of the signature.
 
 const service = useService();
-let folder: string;
+const folder = runDirectory('verifiers');
 /** The secrets in the order of their lives: `next` signs beside `old`, `last` replaces both at once. */
 const secrets = { old: '', next: generateWebhookSecret(), last: generateWebhookSecret() };
 const publicKeys = { old: '', next: '', last: '' };
@@ -21,7 +21,6 @@ let during: Received;
 let after: Received;
 
 beforeAll(async () => {
-  folder = await temporaryDirectory('verifiers');
   const { endpointId, secret } = await service.register();
   secrets.old = secret;
   [publicKeys.old = ''] = await listedKeys();
@@ -35,8 +34,6 @@ beforeAll(async () => {
   expect(await listedKeys()).toEqual([publicKeys.last]);
   after = await receive();
 }, 300_000);
-
-afterAll(() => removeDirectory(folder));
 
 /** Has the service send a test notification. */
 async function receive(): Promise<Received> {

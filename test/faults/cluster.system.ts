@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { fileNeeds } from '../support/needs';
 import { startNode } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWatchdog } from '../support/watchdog';
+import { runDirectory } from '../support/temporary-directory';
 
 fileNeeds('namespaces', 'iproute', 'etcd', 'Patroni', 'Postgres', 'HAProxy', 'Redis', 'Go');
 
@@ -13,14 +12,11 @@ test(
   'a cluster loses its Postgres leader with all data, a Temporal host (killed, then frozen) and a worker, and nothing that it acknowledged',
   async () => {
     const root = join(__dirname, '../..');
-    // Its processes have it on their command lines, which is how the watchdog finds them.
-    const directory = await temporaryDirectory('storm-cluster');
-    const dismissWatchdog = startWatchdog(directory);
+    // Its processes have it on their command lines, which is how the run's watchdog finds them.
+    const directory = runDirectory('storm-cluster');
     const command = ['--import', 'tsx', 'scripts/storm-cluster.ts', '--short', '--json'];
     const storm = startNode(command, { cwd: root, environment: { TMPDIR: directory } });
     const code = await storm.ended;
-    dismissWatchdog();
-    await removeDirectory(directory);
     const verdict: unknown = JSON.parse(storm.stdout().trim().split('\n').at(-1) || '{}');
     expect({ code, verdict, output: code === 0 ? '' : storm.output() }).toMatchObject({
       code: 0,

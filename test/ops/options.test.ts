@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readConfig } from '../../runtime/config/config';
 import { opsOptions } from '../../ops/options';
 import { newKeyRingText } from '../support/notifications';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 
 const STACK = {
   databaseUrl: 'postgres://embedded/quotes',
@@ -13,14 +13,9 @@ const STACK = {
 const OWN = { DATABASE_URL: 'postgres://own/quotes' };
 const embedded = newKeyRingText().replace('test:', 'embedded:');
 
-const directories: string[] = [];
-
-afterAll(() => Promise.all(directories.map(removeDirectory)));
-
 /** @param stack what stack.json holds; null: there is no embedded stack. */
 async function optionsFor(stack: object | null, environment: Record<string, string> = {}) {
-  const DATA_DIR = await temporaryDirectory('ops');
-  directories.push(DATA_DIR);
+  const DATA_DIR = runDirectory('ops');
   if (stack !== null) {
     await writeFile(join(DATA_DIR, 'stack.json'), JSON.stringify(stack));
     await writeFile(join(DATA_DIR, 'webhook-keys'), `${embedded}\n`, { mode: 0o600 });

@@ -10,21 +10,20 @@ import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
 import { startRedis, type TestRedis } from '../support/redis';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 
 fileNeeds('Redis');
 
 /** A Redis that demands TLS and a password, whose authority is named as Node names it. */
 const password = randomBytes(24).toString('hex');
-let directory: string;
+const directory = runDirectory('redis-tls');
 let redis: TestRedis;
 let database: OpenTestDatabase;
 let caFile: string;
 let key: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('redis-tls');
   const tls = await createTestTls();
   caFile = join(directory, 'ca.pem');
   await writeFile(caFile, tls.ca);
@@ -39,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await redis?.close();
   await database?.close();
-  await removeDirectory(directory);
 });
 
 /** Four calls of a key that may make a thousand a minute. @param logged waits until the process has logged this. */

@@ -10,17 +10,16 @@ import { externalTemporal, temporalTarget } from '../../runtime/temporal/tempora
 import { openNativeConnection } from '../../worker/session';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../support/temporary-directory';
 import { createTestTls, type TestTls } from '../support/tls';
 
 const temporal = testTemporal();
-let directory: string;
+const directory = runDirectory('temporal-settings');
 let tls: TestTls;
 let caFile: string;
 const listeners: Server[] = [];
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('temporal-settings');
   tls = await createTestTls();
   caFile = join(directory, 'ca.pem');
   await writeFile(caFile, tls.ca);
@@ -28,7 +27,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(listeners.map((server) => new Promise((resolve) => server.close(resolve))));
-  await removeDirectory(directory);
 });
 
 async function listen(server: Server): Promise<string> {

@@ -10,9 +10,9 @@ import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
 import { migrateWithLogins } from './roles';
 import { SERVER_URL } from './database';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { RUN_DIRECTORY } from './temporary-directory';
 import { createTestTls } from './tls';
-import { startWatchdog } from './watchdog';
+import { watchedDirectory } from './watchdog';
 
 /**
  * Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. One
@@ -20,8 +20,8 @@ import { startWatchdog } from './watchdog';
  */
 // oxlint-disable-next-line import/no-default-export -- Jest asks for one.
 export default async function globalSetup(): Promise<void> {
-  const directory = await temporaryDirectory('tests');
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory('tests');
+  process.env[RUN_DIRECTORY] = directory;
   collectEmitted(join(directory, 'emitted'));
   rememberNeeds(join(directory, 'needs'));
   const server = await startPostgres({
@@ -50,8 +50,7 @@ export default async function globalSetup(): Promise<void> {
   const stop = async () => {
     await withdraw();
     await Promise.all([server.stop(), temporal.stop()]);
-    await removeDirectory(directory);
-    dismissWatchdog();
+    await remove();
   };
   /** What was emitted is searched when all has ended: a secret in it fails the run. */
   const end = async () => {

@@ -5,8 +5,7 @@ import Long from 'long';
 import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { freePort } from '../../dev/ports';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
-import { startWatchdog } from './watchdog';
+import { watchedDirectory } from './watchdog';
 
 /** A Temporal dev server that belongs to one test file, to be broken by it. */
 export type OwnTemporal = Awaited<ReturnType<typeof ownTemporal>>;
@@ -14,8 +13,7 @@ export type OwnTemporal = Awaited<ReturnType<typeof ownTemporal>>;
 /** Prepares one, without starting it. */
 export async function ownTemporal() {
   const executable = await findTemporal();
-  const directory = await temporaryDirectory('own-temporal');
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory('own-temporal');
   const dataDir = join(directory, 'temporal');
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
@@ -53,8 +51,7 @@ export async function ownTemporal() {
     async close() {
       await connection.close();
       await kill();
-      dismissWatchdog();
-      await removeDirectory(directory);
+      await remove();
     },
   };
 }

@@ -4,16 +4,14 @@ import postgres from 'postgres';
 import { type RunningPostgres, startPostgres } from '../../dev/postgres';
 import { childrenOf, signal, waitForEnd } from '../../dev/processes';
 import { freePort } from '../../dev/ports';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
-import { startWatchdog } from './watchdog';
+import { watchedDirectory } from './watchdog';
 
 /** A durable Postgres that belongs to one test, to be broken by it. Not migrated. */
 export type OwnPostgres = Awaited<ReturnType<typeof startOwnPostgres>>;
 
 /** @param parent folder that its data lie in; default: that of temporary files. */
 export async function startOwnPostgres(settings: Record<string, string | number> = {}, parent?: string) {
-  const directory = await temporaryDirectory('own-postgres', parent);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory('own-postgres', parent);
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
   let server: RunningPostgres;
@@ -38,7 +36,7 @@ export async function startOwnPostgres(settings: Record<string, string | number>
   };
 
   await start().catch(async (error: unknown) => {
-    await removeDirectory(directory);
+    await remove();
     throw error;
   });
   return {
@@ -68,8 +66,7 @@ export async function startOwnPostgres(settings: Record<string, string | number>
       await unfreeze();
       signal(server.pid, 'SIGQUIT');
       await server.stop();
-      await removeDirectory(directory);
-      dismissWatchdog();
+      await remove();
     },
   };
 }

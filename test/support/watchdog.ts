@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { removeDirectory, temporaryDirectory } from './temporary-directory';
 
 /**
  * Should this process be killed: ends every process that has `directory` on its command line or works in it, and
@@ -17,4 +18,18 @@ export function startWatchdog(directory: string): () => void {
   child.unref();
   (child.stdin as unknown as { unref(): void }).unref();
   return () => child.stdin.end('done');
+}
+
+/** A new directory with such a watchdog. @param parent default: that of temporary files */
+export async function watchedDirectory(purpose: string, parent?: string) {
+  const directory = await temporaryDirectory(purpose, parent);
+  const dismiss = startWatchdog(directory);
+  return {
+    directory,
+    /** Removes both. */
+    async remove(): Promise<void> {
+      await removeDirectory(directory);
+      dismiss();
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useService } from '../../../test/support/service';
-import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
+import { runDirectory } from '../../../test/support/temporary-directory';
 import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
@@ -12,17 +12,14 @@ import { installPackage, runScript, typeCheck } from './built-package';
 
 const service = useService();
 const { api, receiver, register } = service;
-let folder: string;
+const folder = runDirectory('client');
 let secret: string;
 
 beforeAll(async () => {
-  folder = await temporaryDirectory('client');
   await installPackage(folder);
   writeFileSync(join(folder, 'ca.pem'), api.ca);
   ({ secret } = await register());
 }, 300_000);
-
-afterAll(() => removeDirectory(folder));
 
 /** Runs statements that leave their result in `said`, with a client at hand. */
 const partner = (statements: string, input: Record<string, unknown> = {}) =>

@@ -8,12 +8,12 @@ import { useApi } from '../../../test/support/api';
 import { until } from '../../../test/support/delivery';
 import { storeRow } from '../../../test/support/partner-events';
 import { startNode, type ProjectProcess } from '../../../test/support/project-process';
-import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
+import { runDirectory } from '../../../test/support/temporary-directory';
 import { installPackage } from './built-package';
 
 /** `partner-finance listen` as a process of its own, between the real service, which has no endpoint, and a receiver on this machine. */
 const api = useApi();
-let folder: string;
+const folder = runDirectory('listen');
 const running: ProjectProcess[] = [];
 
 interface Received {
@@ -34,7 +34,6 @@ const receiver = createServer((request, response) => {
   });
 });
 beforeAll(async () => {
-  folder = await temporaryDirectory('listen');
   await installPackage(folder);
   receiver.listen(0, '127.0.0.1');
   await once(receiver, 'listening');
@@ -49,10 +48,7 @@ afterEach(async () => {
     await ended;
   }
 });
-afterAll(async () => {
-  receiver.close();
-  await removeDirectory(folder);
-});
+afterAll(() => void receiver.close());
 
 const url = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks`;
 const COMMAND = 'node_modules/.bin/partner-finance';

@@ -3,13 +3,12 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onPath } from '../../../test/support/needs';
-import { removeDirectory, temporaryDirectory } from '../../../test/support/temporary-directory';
+import { runDirectory } from '../../../test/support/temporary-directory';
 import { installPackage } from './built-package';
 
 /** The built package does the same everywhere. What it does is in smoke.mjs, which needs no network. */
-let folder: string;
+const folder = runDirectory('runtimes');
 beforeAll(async () => {
-  folder = await temporaryDirectory('runtimes');
   await installPackage(folder);
   copyFileSync(join(__dirname, 'smoke.mjs'), join(folder, 'smoke.mjs'));
   writeFileSync(
@@ -45,7 +44,6 @@ beforeAll(async () => {
     console.log(JSON.stringify(main.namespace.said));`,
   );
 }, 120_000);
-afterAll(() => removeDirectory(folder));
 
 /** Deno and Bun where they are on the PATH. */
 const RUNTIMES: Readonly<Record<string, readonly string[]>> = {

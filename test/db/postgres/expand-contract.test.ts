@@ -6,7 +6,7 @@ import { openDatabaseAt, testServerUrl } from '../../support/database';
 import { addEndpoint } from '../../support/notifications';
 import { startTestService } from '../../support/service';
 import { testTemporal } from '../../support/temporal';
-import { removeDirectory, temporaryDirectory } from '../../support/temporary-directory';
+import { runDirectory } from '../../support/temporary-directory';
 
 const temporal = testTemporal();
 /** What an expanding migration may add, to every table at once. */
@@ -21,7 +21,7 @@ END $$;
 CREATE TABLE next_things (id text PRIMARY KEY);`;
 
 test('this release and the next one migrate one new database at once, and this one works on the schema of the next', async () => {
-  const directory = await temporaryDirectory('migrations');
+  const directory = runDirectory('migrations');
   const next = join(directory, 'next');
   await cp(join(__dirname, '../../../db/migrations'), next, { recursive: true });
   await writeFile(join(next, '9999_next.sql'), NEXT);
@@ -53,5 +53,4 @@ test('this release and the next one migrate one new database at once, and this o
   await service.close();
   await sql`drop database two_releases with (force)`;
   await sql.end();
-  await removeDirectory(directory);
 }, 120_000);

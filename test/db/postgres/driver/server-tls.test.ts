@@ -6,18 +6,17 @@ import { startTestApi } from '../../../support/api';
 import { catalogueFeed, openDatabaseAt } from '../../../support/database';
 import { until } from '../../../support/delivery';
 import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../support/postgres-server';
-import { removeDirectory, temporaryDirectory } from '../../../support/temporary-directory';
+import { runDirectory } from '../../../support/temporary-directory';
 import { createTestTls } from '../../../support/tls';
 import { migrateWithLogins } from '../../../support/roles';
 
 const STATEMENT_TIMEOUT_MS = 300;
-let directory: string;
+const directory = runDirectory('server-tls');
 let server: OwnPostgres;
 let plain: OwnPostgres;
 const opened: Database[] = [];
 
 beforeAll(async () => {
-  directory = await temporaryDirectory('server-tls');
   [server, plain] = await Promise.all([startOwnPostgres(), startOwnPostgres()]);
   const own = await createTestTls([{ type: 'dns', value: 'localhost' }]);
   await writeFile(join(directory, 'ca.pem'), own.ca);
@@ -30,7 +29,6 @@ afterEach(async () => {
 afterAll(async () => {
   await server?.close();
   await plain?.close();
-  await removeDirectory(directory);
 });
 
 /** @param host that the URL names; the certificate is for `localhost` alone. */
