@@ -2,7 +2,9 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
-import { pause, type Bench } from './bench';
+import { until } from '../../test/support/delivery';
+import { answersOk } from '../../test/support/http-call';
+import type { Bench } from './bench';
 
 export interface ChildOptions {
   readonly args?: readonly string[];
@@ -12,7 +14,6 @@ export interface ChildOptions {
 }
 
 const ROOT = join(__dirname, '../..');
-const START_TRIES = 1_200;
 
 /**
  * Starts a file of the project as a process of its own, which can be sent messages, and ends it with the bench. Its standard
@@ -47,14 +48,7 @@ export async function nextMessage<T>(child: ChildProcess): Promise<T> {
 }
 
 /** Waits until a process answers 200 at an address. @throws after a minute. */
-export async function answers(url: string): Promise<void> {
-  for (let tries = 0; tries < START_TRIES; tries += 1) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer?.ok) return;
-    await pause(50);
-  }
-  throw new Error(`${url} does not answer`);
-}
+export const answers = (url: string) => until(() => answersOk(url), `${url} answers`, 60_000, 50);
 
 /** Ends a process in order, so that a profile of it is written. */
 async function endChild(child: ChildProcess): Promise<void> {

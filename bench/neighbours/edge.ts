@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { RunningPostgres } from '../../dev/postgres';
 import type { DemoData } from '../../dev/stack';
 import { startHaProxy } from '../../test/support/haproxy';
+import { answersOk } from '../../test/support/http-call';
 import { createTestTls } from '../../test/support/tls';
 import { loopP99Ms, quoteBody, startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';
@@ -95,11 +96,7 @@ function watchHealth(urls: readonly string[]) {
     while (!over) {
       for (const url of urls) {
         const askedAt = performance.now();
-        const ok = await fetch(url).then(
-          (answer) => answer.ok,
-          () => false,
-        );
-        if (!ok) failures += 1;
+        if (!(await answersOk(url))) failures += 1;
         worstMs = Math.max(worstMs, performance.now() - askedAt);
       }
       await pause(200);

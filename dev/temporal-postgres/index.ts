@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { freeLowPorts, freePort } from '../ports';
-import { startPostgres, type RunningPostgres } from '../postgres';
+import { startPostgres } from '../postgres';
 import { launchServer, stopLeftoversOf, type ServerKind } from '../server';
 import { answersAt } from '../temporal';
 import { dropUnusedIndexes, ensureSchema, SERVICES, writeServerConfig } from './config';
@@ -20,17 +20,6 @@ interface TemporalPostgresOptions extends Obtaining {
   readonly namespace: string;
   /** Of its Postgres, as in postgresql.conf. */
   readonly postgresSettings?: Readonly<Record<string, string | number>>;
-}
-
-export interface RunningTemporalPostgres {
-  /** `host:port` of its gRPC service, without TLS. */
-  readonly address: string;
-  readonly namespace: string;
-  readonly pid: number;
-  readonly postgres: Pick<RunningPostgres, 'url' | 'pid'>;
-  readonly logFile: string;
-  /** First the server, then its Postgres. Safe to call twice. */
-  stop(): Promise<void>;
 }
 
 /** Its state is in Postgres and in order even after SIGKILL. */
@@ -55,9 +44,7 @@ const START_TIMEOUT_MS = 60_000;
  * next start on the same directory stops it first.
  * @throws StackFailure when it cannot run here; the message says why.
  */
-export async function startTemporalPostgres(
-  options: TemporalPostgresOptions,
-): Promise<RunningTemporalPostgres> {
+export async function startTemporalPostgres(options: TemporalPostgresOptions) {
   const { namespace, password, onProgress } = options;
   const directory = resolve(options.directory);
   const folder = join(directory, 'server');
@@ -72,6 +59,7 @@ export async function startTemporalPostgres(
     onProgress,
   });
   let server: Awaited<ReturnType<typeof startServer>> | undefined;
+  /** First the server, then its Postgres. Safe to call twice. */
   const stop = async () => {
     await server?.stop();
     await postgres.stop();
@@ -107,13 +95,14 @@ async function startServer(executable: string, folder: string, postgresUrl: stri
   const args = await writeServerConfig(folder, { postgresUrl, ports });
   // Nothing of ours: TEMPORAL_… would be taken for settings.
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TZ: 'UTC', GOGC };
+  /** `host:port` of its gRPC service, without TLS. */
   const address = `127.0.0.1:${ports[0]}`;
   const server = await launchServer({
     kind: SERVER,
     spawn: (log) =>
       spawn(executable, args, { detached: true, cwd: folder, env, stdio: ['ignore', log, log] }),
     logFile: `${folder}.log`,
-    answers: () => answersAt(address, SYSTEM_NAMESPACE),
+    answers: () => answersAt({ address }, SYSTEM_NAMESPACE),
     timeoutMs: START_TIMEOUT_MS,
   });
   return { ...server, address };

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Connection } from '@temporalio/client';
+import { Connection, type ConnectionOptions } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { stoppedWhileStarting } from '../failure';
 import { checkPorts } from '../ports';
@@ -90,7 +90,7 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     spawn: (log) =>
       spawn(options.executable, args, { detached: true, cwd: dataDir, env, stdio: ['ignore', log, log] }),
     logFile: `${dataDir}.log`,
-    answers: () => answersAt(address, namespace),
+    answers: () => answersAt({ address }, namespace),
     timeoutMs: START_TIMEOUT_MS,
     signal: options.signal,
   });
@@ -99,8 +99,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 }
 
 /** Whether the server knows its namespace. */
-export async function answersAt(address: string, namespace: string): Promise<boolean> {
-  const connection = Connection.lazy({ address, connectTimeout: 1_000 });
+export async function answersAt(how: ConnectionOptions, namespace: string): Promise<boolean> {
+  const connection = Connection.lazy({ ...how, connectTimeout: 1_000 });
   try {
     await connection.withDeadline(Date.now() + 1_000, () =>
       connection.workflowService.describeNamespace({ namespace }),

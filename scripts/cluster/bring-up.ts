@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { answersOk } from '../../test/support/http-call';
 import { makeCertificates, makeSchema, settingsOfClient } from '../../test/support/production-temporal';
 import { newSecrets, own, RELEASE, writeMachineFiles } from './files';
 import { openMachine, untilTrue, type Machine } from './machine';
@@ -92,10 +93,7 @@ export async function bringUp<Prepared>(options: BringUpOptions<Prepared>) {
 /** Readiness of API process and worker, and that the proxy sends calls to it. */
 export async function isReady(name: MachineName): Promise<boolean> {
   const answers = [':8081/ready', ':8082/ready', ':8404/health'].map((path) =>
-    fetch(`http://${ADDRESSES[name]}${path}`, { signal: AbortSignal.timeout(2_000) }).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
+    answersOk(`http://${ADDRESSES[name]}${path}`, 2_000),
   );
   return !(await Promise.all(answers)).includes(false);
 }

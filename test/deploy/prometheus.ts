@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePort } from '../../dev/ports';
 import { until } from '../support/delivery';
+import { answersOk } from '../support/http-call';
 import { onPath } from '../support/needs';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWatchdog } from '../support/watchdog';
+import { runDirectory } from '../support/temporary-directory';
 import { RULES_FILE } from './rules';
 
 export type Programs = Awaited<ReturnType<typeof openPrograms>>;
@@ -15,8 +15,7 @@ export const RUNBOOKS = 'https://handbook.example/operations';
 
 /** Prometheus and its exporters, as the system's packages bring them, until `close`. */
 export async function openPrograms() {
-  const directory = await temporaryDirectory('prometheus');
-  const dismissWatchdog = startWatchdog(directory);
+  const directory = runDirectory('prometheus');
   const closers: (() => Promise<unknown> | void)[] = [];
 
   /** @returns its address, once it answers. */
@@ -31,12 +30,7 @@ export async function openPrograms() {
       child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     });
-    const answers = () =>
-      fetch(`${url}/`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    await until(answers, `${program} answers`, 60_000);
+    await until(() => answersOk(`${url}/`), `${program} answers`, 60_000);
     return url;
   }
 
@@ -91,8 +85,6 @@ export async function openPrograms() {
     closers,
     async close() {
       for (const close of closers.toReversed()) await close();
-      dismissWatchdog();
-      await removeDirectory(directory);
     },
   };
 }

@@ -1,8 +1,7 @@
 import { Agent } from 'undici';
 import { freePort } from '../../dev/ports';
 import { expectDocumented } from './contract';
-import { until } from './delivery';
-import { callOver, internalPages, type CallOptions } from './http-call';
+import { answersOk, callOver, internalPages, type CallOptions } from './http-call';
 import { serviceCommand, startWithFiles } from './project-process';
 import { asRole } from './roles';
 import { createTestTls } from './tls';
@@ -16,9 +15,6 @@ export interface ApiProcessOptions {
   readonly environment?: Record<string, string>;
   readonly args?: readonly string[];
 }
-
-/** It takes two seconds; on a machine that is drowned in work many more. */
-const START_MS = 60_000;
 
 export async function startApiProcess(options: ApiProcessOptions) {
   const tls = await createTestTls();
@@ -38,20 +34,11 @@ export async function startApiProcess(options: ApiProcessOptions) {
       KEYLESS_CALLS_PER_MINUTE: '10000000',
       ...options.environment,
     }),
+    serves: () => answersOk(`http://127.0.0.1:${internalPort}/health`),
   });
-  const healthy = () =>
-    fetch(`http://127.0.0.1:${internalPort}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until(async () => !api.running() || healthy(), 'its health', START_MS).catch(() => undefined);
-  if (!(await healthy())) {
-    await api.close();
-    throw new Error(`the API process did not start:\n${api.output()}`);
-  }
   /** Its certificate and key, which it reads again at SIGHUP. */
   const tlsFiles = { cert: api.file('cert.pem'), key: api.file('key.pem') };
-  const agent = new Agent({ connect: { ca: tls.ca, timeout: START_MS } });
+  const agent = new Agent({ connect: { ca: tls.ca, timeout: 60_000 } });
   const origin = `https://127.0.0.1:${port}`;
   const where = { origin, path: '/v1/finance-quote', key: '', dispatcher: agent, check: expectDocumented };
   return {

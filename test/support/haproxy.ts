@@ -1,5 +1,4 @@
 import { freeLowPorts, freePort } from '../../dev/ports';
-import { until } from './delivery';
 import { startWithFiles } from './project-process';
 import { createTestTls } from './tls';
 
@@ -25,8 +24,18 @@ export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
     [`API_${at + 1}_READY`, String(internalPort)],
     [`API_${at + 1}_INTERNAL`, `127.0.0.1:${internalPort}`],
   ]);
-  const { running, output, close } = await startWithFiles({
+  const serves = async () => {
+    const page = await fetch(`http://127.0.0.1:${internal}/metrics`).then(
+      (answer) => answer.text(),
+      () => '',
+    );
+    const up = (name: string) =>
+      page.includes(`\nhaproxy_server_status{proxy="api",server="${name}",state="UP"} 1\n`);
+    return up('api-1') && (another === undefined || up('api-2'));
+  };
+  const { output, close } = await startWithFiles({
     name: 'haproxy',
+    serves,
     command: (file) => ['haproxy', '-db', '-f', 'deploy/proxy/haproxy.cfg', '-p', file('haproxy.pid')],
     files: { 'tls.pem': tls.cert + tls.key },
     environment: (file) => ({
@@ -39,20 +48,6 @@ export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
       ...Object.fromEntries(addresses),
     }),
   });
-  const serves = async () => {
-    const page = await fetch(`http://127.0.0.1:${internal}/metrics`).then(
-      (answer) => answer.text(),
-      () => '',
-    );
-    const up = (name: string) =>
-      page.includes(`\nhaproxy_server_status{proxy="api",server="${name}",state="UP"} 1\n`);
-    return up('api-1') && (another === undefined || up('api-2'));
-  };
-  await until(async () => !running() || serves(), 'HAProxy serves', 30_000).catch(() => undefined);
-  if (!(await serves())) {
-    await close();
-    throw new Error(`HAProxy (Debian package haproxy) did not start:\n${output()}`);
-  }
   return {
     url: `https://localhost:${https}`,
     /** The same without TLS. */

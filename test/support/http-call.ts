@@ -49,6 +49,13 @@ export async function callOver(
   return { status: statusCode, headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
+/** Whether a GET is answered 2xx. */
+export const answersOk = (url: string, timeoutMs = 60_000): Promise<boolean> =>
+  fetch(url, { signal: AbortSignal.timeout(timeoutMs) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
 /** What an answer has that refuses a call. */
 export const refusal = (status: number, code: string, details?: object) => ({
   status,

@@ -1,21 +1,21 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import postgres from 'postgres';
 import { freeLowPorts } from '../../dev/ports';
+import { answersAt } from '../../dev/temporal';
 import { findTemporalServer, SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
 import { readConfig } from '../../runtime/config/config';
 import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
+import { until } from './delivery';
 import type { OwnTemporal } from './own-temporal';
 import { startOwnPostgres } from './postgres-server';
 import { startProgram } from './project-process';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
-import { startWatchdog } from './watchdog';
+import { watchedDirectory } from './watchdog';
 
 const root = join(__dirname, '../..');
 const PASSWORD = 'of-temporal';
@@ -36,8 +36,7 @@ export async function startProductionTemporal(): Promise<ProductionTemporal> {
 
 /** Prepares it: certificates, and a Postgres with the schemas of its two databases. The server does not run yet. */
 async function openProductionTemporal() {
-  const directory = await temporaryDirectory('production-temporal');
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory('production-temporal');
   // Under the names that they have in Temporal's images.
   const onProgress = (text: string) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`);
   const found = await findTemporalServer({ onProgress });
@@ -89,15 +88,23 @@ async function openProductionTemporal() {
       });
     },
     /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
-    ready: () => answers(environment, program),
+    async ready(): Promise<void> {
+      const { connection } = temporalTarget(readConfig(environment));
+      // Temporal makes this namespace when it starts.
+      const answers = () => answersAt(connection, 'temporal-system');
+      await until(async () => !program?.running() || answers(), 'it answers', READY_MS).catch(
+        () => undefined,
+      );
+      if (!(await answers()))
+        throw new Error(`Temporal does not answer:\n${program?.output().slice(-3_000)}`);
+    },
     kill: async () => void (await program?.end('SIGKILL')),
     /** Deletes its databases, and sets up empty ones. Only while it does not run. */
     forget: setUp,
     async close() {
       await program?.end('SIGKILL');
       await store.close();
-      dismissWatchdog();
-      await removeDirectory(directory);
+      await remove();
     },
   };
 }
@@ -124,30 +131,6 @@ export const settingsOfClient = (address: string, folder: string) => ({
   TEMPORAL_TLS_CLIENT_CERT_PATH: join(folder, 'cert.pem'),
   TEMPORAL_TLS_CLIENT_KEY_PATH: join(folder, 'key.pem'),
 });
-
-async function answers(
-  environment: Readonly<Record<string, string>>,
-  program: ReturnType<typeof startProgram> | undefined,
-): Promise<void> {
-  const { connection: how } = temporalTarget(readConfig(environment));
-  const deadline = performance.now() + READY_MS;
-  for (;;) {
-    const connection = Connection.lazy({ ...how, connectTimeout: 1_000 });
-    try {
-      await connection.withDeadline(Date.now() + 1_000, () =>
-        // Temporal makes it when it starts.
-        connection.workflowService.describeNamespace({ namespace: 'temporal-system' }),
-      );
-      return;
-    } catch (cause) {
-      if (performance.now() > deadline || !program?.running())
-        throw new Error(`Temporal does not answer:\n${program?.output().slice(-3_000)}`, { cause });
-      await sleep(100);
-    } finally {
-      await connection.close();
-    }
-  }
-}
 
 /** As deploy/postgres/init.sh; those that are there are deleted first. */
 async function createDatabases(url: string): Promise<void> {

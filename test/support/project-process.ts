@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from './delivery';
 import { emittedBy } from './emitted';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
-import { startWatchdog } from './watchdog';
+import { watchedDirectory } from './watchdog';
 
 /** A program that runs as a process of its own. @param options.heard is told what it prints, as it comes */
 export function startProgram(
@@ -96,17 +96,22 @@ interface ProgramWithFiles {
   /** What it reads, by the names of files in its folder. */
   readonly files?: Readonly<Record<string, string>>;
   readonly environment?: (file: (name: string) => string) => NodeJS.ProcessEnv;
+  /** Waits for this, for at most a minute. @param printed so far. Default: it is not waited for. */
+  readonly serves?: (printed: string) => boolean | Promise<boolean>;
 }
 
-/** A program with a folder of its own, which may be killed. */
+/** It takes two seconds; on a machine that is drowned in work many more. */
+const START_MS = 60_000;
+
+/** A program with a folder of its own, which may be killed. @throws with its output when it ends, or does not serve in time. */
 export async function startWithFiles({
   name,
   command,
   files = {},
   environment = () => ({}),
+  serves = () => true,
 }: ProgramWithFiles) {
-  const directory = await temporaryDirectory(name);
-  const dismissWatchdog = startWatchdog(directory);
+  const { directory, remove } = await watchedDirectory(name);
   const file = (own: string) => join(directory, own);
   for (const [own, text] of Object.entries(files)) await writeFile(file(own), text, { mode: 0o600 });
   const program = startProgram(command(file), {
@@ -114,15 +119,17 @@ export async function startWithFiles({
     env: { PATH: process.env['PATH'], ...environment(file) },
     heard: emittedBy(name),
   });
-  return {
-    ...program,
-    file,
-    close: async () => {
-      await program.end('SIGKILL');
-      dismissWatchdog();
-      await removeDirectory(directory);
-    },
+  const close = async () => {
+    await program.end('SIGKILL');
+    await remove();
   };
+  const started = async () => serves(program.output());
+  await until(async () => !program.running() || started(), 'it serves', START_MS).catch(() => undefined);
+  if (!(await started())) {
+    await close();
+    throw new Error(`${name} did not start:\n${program.output()}`);
+  }
+  return { ...program, file, close };
 }
 
 /** The command of a process of the service. */

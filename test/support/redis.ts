@@ -1,4 +1,3 @@
-import { until } from './delivery';
 import { freePort } from '../../dev/ports';
 import { startWithFiles } from './project-process';
 
@@ -15,7 +14,7 @@ export interface RedisProtection {
 export async function startRedis(protection?: RedisProtection) {
   const port = await freePort();
   const usual = ['--bind', '127.0.0.1', '--set-proc-title', 'no', '--appendonly', 'no', '--save', ''];
-  const { child, running, output, close } = await startWithFiles({
+  const { child, close } = await startWithFiles({
     name: 'redis',
     command: (file) => [
       'redis-server',
@@ -34,9 +33,8 @@ export async function startRedis(protection?: RedisProtection) {
           'key.pem': protection.tls.key,
         }
       : {},
+    serves: (printed) => printed.includes('Ready to accept connections'),
   });
-  await until(() => !running() || output().includes('Ready to accept connections'), 'Redis is ready');
-  if (!running()) throw new Error(`redis-server did not start: ${output()}`);
   return {
     url: protection ? `rediss://:${protection.password}@localhost:${port}` : `redis://127.0.0.1:${port}`,
     /** SIGKILL. */
