@@ -47,13 +47,10 @@ runBench('delivery', OPTIONS, async (bench, options) => {
 
   const ways = Object.keys(WAYS) as Way[];
   const round = async (way: Way, feeding: Feeding) => runRound(stage, bare, way, feeding);
-  const everyWay = async (feeding: Feeding) =>
-    takeTurns(options.rounds, {
-      bare: () => round('bare', feeding),
-      ours: () => round('ours', feeding),
-      best: () => round('best', feeding),
-      standalone: () => round('standalone', feeding),
-    });
+  const everyWay = async (feeding: Feeding) => {
+    const rounds = ways.map((way) => [way, () => round(way, feeding)] as const);
+    return takeTurns(options.rounds, Object.fromEntries(rounds) as Record<Way, () => Promise<Figures>>);
+  };
   say('warming up');
   for (const way of ways) {
     const warm = await round(way, { count: WARM_UP, inFlight: 64, restMs: 0 });

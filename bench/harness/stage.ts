@@ -1,16 +1,15 @@
-import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { freePort } from '../../dev/ports';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
-import { DATABASES, startTemporalPostgres, type RunningTemporalPostgres } from '../../dev/temporal-postgres';
+import { DATABASES, startTemporalPostgres } from '../../dev/temporal-postgres';
 import { newKeyRingText } from '../../test/support/notifications';
 import { asRole, migrateWithLogins } from '../../test/support/roles';
 import type { Bench } from './bench';
 import { answers, startChild } from './children';
-import { startReceivers, type Receivers } from './receivers';
+import { startReceivers } from './receivers';
 import { say } from './report';
 import { addPartners } from './stored';
 
@@ -44,28 +43,8 @@ export function openDatabase(
   return database;
 }
 
-/** Some partners, with an endpoint each. */
-export interface Group {
-  readonly partners: readonly string[];
-  readonly receivers: Receivers;
-}
-
-/** Everything that takes part in a delivery: Temporal on a Postgres of its own, our Postgres, a worker, and the endpoints. */
-export interface Stage extends Group {
-  readonly temporal: RunningTemporalPostgres;
-  /** Superuser of Temporal's own database. */
-  readonly temporalSql: postgres.Sql;
-  /** Ours. */
-  readonly postgres: RunningPostgres;
-  readonly database: Database;
-  /** Ours, bin/worker.ts. */
-  readonly worker: ChildProcess;
-  readonly workerPort: number;
-  /** Settings with which a worker reaches Temporal and the endpoints. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** More partners, whose endpoints can misbehave, in another process. */
-  readonly hostile: Group;
-}
+/** Everything that takes part in a delivery: Temporal on a Postgres of its own, our Postgres, a worker, and partners with endpoints. */
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 export interface StageOptions {
   readonly nodeArgs?: readonly string[];
@@ -79,7 +58,7 @@ export interface StageOptions {
 
 const ENDPOINTS = 16;
 
-export async function openStage(bench: Bench, options: StageOptions = {}): Promise<Stage> {
+export async function openStage(bench: Bench, options: StageOptions = {}) {
   const { nodeArgs = [], hostile = 0 } = options;
   say('starting Temporal on Postgres, our Postgres, endpoints and worker');
   const settings = {
@@ -133,12 +112,17 @@ export async function openStage(bench: Bench, options: StageOptions = {}): Promi
   return {
     ...quiet,
     temporal,
+    /** Superuser of Temporal's own database. */
     temporalSql,
+    /** Ours. */
     postgres: ours,
     database,
+    /** Ours, bin/worker.ts. */
     worker,
     workerPort,
+    /** Settings with which a worker reaches Temporal and the endpoints. */
     environment,
+    /** More partners, whose endpoints can misbehave, in another process. */
     hostile: misbehaving,
   };
 }

@@ -13,15 +13,11 @@ export interface Part {
 
 const nothing: Trouble = async () => async () => ({});
 
-/** Figures of a part: all of them without and with the neighbour, and the ratio of each time of the quiet ones. */
-export interface PartFigures {
-  readonly without: Figures;
-  readonly beside: Figures;
-  readonly ratios: Figures;
-}
-
-/** Measures the quiet ones without and with the neighbour, in turn. */
-export async function measurePart(part: Part, pairs: number): Promise<PartFigures> {
+/**
+ * Measures the quiet ones without and with the neighbour, in turn.
+ * @returns all figures without and with the neighbour, and the ratio of each time of the quiet ones
+ */
+export async function measurePart(part: Part, pairs: number) {
   const { quiet, trouble, instead = nothing } = part;
   const during = (start: Trouble) => async () => {
     const end = await start();

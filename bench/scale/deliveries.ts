@@ -1,19 +1,11 @@
 import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { claimDue, markStarted, type Turn } from '../../db/notifications/claim';
-import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { DELIVERED, FAILED } from '../../test/support/values';
 import { withCpu } from '../harness/cpu';
 import { figure, median, type Figures } from '../harness/rounds';
 import { storeChange } from '../harness/stored';
 import type { Side } from './side';
 
-const DELIVERED: DeliveryOutcome = { kind: 'delivered', httpStatus: 200, durationMs: 20 };
-const FAILED: DeliveryOutcome = {
-  kind: 'failed',
-  failure: 'http_status',
-  httpStatus: 503,
-  durationMs: 20,
-  retryAfterMs: null,
-};
 /** One in so many fails once, and is delivered then. */
 const FAILS = 4;
 const AT_ONCE = 8;

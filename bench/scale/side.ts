@@ -4,7 +4,7 @@ import type { RunningPostgres } from '../../dev/postgres';
 import { seedDemo } from '../../dev/seed';
 import { newKeyRingText } from '../../test/support/notifications';
 import { asRole, migrateWithLogins } from '../../test/support/roles';
-import { quoteBody, startOurs, type Target } from '../harness/api';
+import { quoteBody, startOurs } from '../harness/api';
 import type { Bench } from '../harness/bench';
 import { storePast, type Past } from '../harness/past';
 import { say } from '../harness/report';
@@ -12,18 +12,7 @@ import { openDatabase } from '../harness/stage';
 import { addPartners } from '../harness/stored';
 
 /** A database of the bench with what works on it. */
-export interface Side {
-  readonly postgresPid: number;
-  /** As its owner. */
-  readonly owner: Database;
-  /** As a worker has it. */
-  readonly prepared: Database;
-  /** As an API process has it for pages. */
-  readonly pages: Database;
-  readonly api: Target;
-  /** Each with a live endpoint. */
-  readonly partners: readonly string[];
-}
+export type Side = Awaited<ReturnType<typeof openSide>>;
 
 export interface SideOptions {
   readonly name: string;
@@ -36,7 +25,7 @@ export interface SideOptions {
 const ENDPOINTS = 16;
 
 /** Makes a database in the server, fills it, and starts an API process on it. */
-export async function openSide(bench: Bench, { name, postgres, server, past }: SideOptions): Promise<Side> {
+export async function openSide(bench: Bench, { name, postgres, server, past }: SideOptions) {
   const open = (url: string, more: Parameters<typeof openDatabase>[2] = {}) =>
     openDatabase(bench, url, { poolSize: 8, ...more });
   await server.sql.unsafe(`create database ${name}`);
@@ -54,10 +43,14 @@ export async function openSide(bench: Bench, { name, postgres, server, past }: S
   const api = await startOurs(bench, { databaseUrl: url, body, key: apiKeys.test });
   return {
     postgresPid: postgres.pid,
+    /** As its owner. */
     owner,
+    /** As a worker has it. */
     prepared: open(asRole(url, 'worker'), { plannedOnce: true }),
+    /** As an API process has it for pages. */
     pages: open(asRole(url, 'api'), { poolSize: 2, byIndex: true }),
     api,
+    /** Each with a live endpoint. */
     partners,
   };
 }
