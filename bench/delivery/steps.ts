@@ -1,6 +1,6 @@
-import { Client, Connection } from '@temporalio/client';
 import type postgres from 'postgres';
 import type { Sql } from '../../db/postgres/connect';
+import { withTemporal } from '../../test/support/own-temporal';
 import { pause } from '../harness/bench';
 import { withCpu } from '../harness/cpu';
 import { say } from '../harness/report';
@@ -76,13 +76,11 @@ async function listStatements(sql: AnySql, deliveries: number): Promise<string[]
 }
 
 async function readHistories(stage: Stage, way: Way): Promise<Figures> {
-  const { address, namespace } = stage.temporal;
+  const { namespace } = stage.temporal;
   const ids = await newestOf(stage, way);
   // An activity without a workflow has no history.
   if (ids.length === 0) return { history_events: 0, local_share: 0 };
-  const connection = await Connection.connect({ address });
-  try {
-    const client = new Client({ connection, namespace });
+  return withTemporal(stage.temporal, async (client) => {
     let [events, local] = [0, 0];
     for (const workflowId of ids) {
       const { history } = await client.workflowService.getWorkflowExecutionHistory({
@@ -97,9 +95,7 @@ async function readHistories(stage: Stage, way: Way): Promise<Figures> {
       if (first?.markerRecordedEventAttributes) local += 1;
     }
     return { history_events: events / ids.length, local_share: local / ids.length };
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 /**
@@ -108,9 +104,8 @@ async function readHistories(stage: Stage, way: Way): Promise<Figures> {
  * server costs while nothing happens is taken off.
  */
 export async function measureRemoval(stage: Stage, count: number): Promise<Figures> {
-  const { address, namespace, pid, postgres } = stage.temporal;
+  const { namespace, pid, postgres } = stage.temporal;
   const ids = await newestWorkflows(stage.database, count);
-  const connection = await Connection.connect({ address });
   const left = async () => {
     const [row] = await stage.temporalSql<{ left: number }[]>`
       select count(*)::int as left from executions e join current_executions c using (shard_id, namespace_id, workflow_id)
@@ -124,26 +119,21 @@ export async function measureRemoval(stage: Stage, count: number): Promise<Figur
     const used = figure(cpu, 'temporal_cpu_ms') + figure(cpu, 'temporal_postgres_cpu_ms');
     return [used, performance.now() - startedAt];
   };
-  try {
+  return withTemporal(stage.temporal, async ({ workflowService }) => {
     if ((await left()) !== count) throw new Error('some deliveries are gone already');
     // What follows the end of a delivery is over.
     await pause(IDLE_MS);
     const [idle, idleMs] = await cpuMs(() => pause(IDLE_MS));
     const [used, usedMs] = await cpuMs(async () => {
       for (const workflowId of ids)
-        await connection.workflowService.deleteWorkflowExecution({
-          namespace,
-          workflowExecution: { workflowId },
-        });
+        await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
       while ((await left()) > 0) await pause(250);
     });
     say(
       `removal: ${used.toFixed(0)} ms of CPU in ${usedMs.toFixed(0)} ms, idle ${idle.toFixed(0)} in ${idleMs.toFixed(0)}`,
     );
     return { removal_cpu_ms: (used - (idle * usedMs) / idleMs) / count };
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 /** Ids of the last workflows of a way; those of the floors start with the name of their kind. */

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -7,6 +5,7 @@ import { freePort } from '../../dev/ports';
 import { until } from '../support/delivery';
 import { answersOk } from '../support/http-call';
 import { onPath } from '../support/needs';
+import { startProgram } from '../support/project-process';
 import { runDirectory } from '../support/temporary-directory';
 import { RULES_FILE } from './rules';
 
@@ -21,15 +20,9 @@ export async function openPrograms() {
   /** @returns its address, once it answers. */
   async function start(program: string, ...args: string[]): Promise<string> {
     const url = `http://127.0.0.1:${await freePort()}`;
-    const child = spawn(
-      onPath(program) ?? program,
-      [`--web.listen-address=${url.slice('http://'.length)}`, ...args],
-      { stdio: 'ignore' },
-    );
-    closers.push(async () => {
-      child.kill('SIGKILL');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    });
+    const listens = `--web.listen-address=${url.slice('http://'.length)}`;
+    const running = startProgram([onPath(program) ?? program, listens, ...args], { stdio: 'ignore' });
+    closers.push(() => running.end('SIGKILL'));
     await until(() => answersOk(`${url}/`), `${program} answers`, 60_000);
     return url;
   }

@@ -82,8 +82,7 @@ test('on a running stack three applications are simulated, and all arrives verif
       );
     }
   } finally {
-    stack.child.kill('SIGTERM');
-    await stack.ended;
+    await stack.end('SIGTERM');
     emitStackLogs(dataDir);
   }
 }, 300_000);

@@ -12,6 +12,7 @@ import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../support/delivery';
 import { emitStackLogs } from '../support/emitted';
+import { withTemporal } from '../support/own-temporal';
 import { stackEnvironment } from '../support/stack-environment';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { runDirectory } from '../support/temporary-directory';
@@ -90,16 +91,6 @@ async function readStack(): Promise<StackInfo> {
   return JSON.parse(await readFile(stackFile(), 'utf8')) as StackInfo;
 }
 
-async function withTemporal<T>(task: (service: Connection['workflowService']) => Promise<T>): Promise<T> {
-  const { temporalAddress } = await readStack();
-  const connection = await Connection.connect({ address: temporalAddress ?? 'none' });
-  try {
-    return await task(connection.workflowService);
-  } finally {
-    await connection.close();
-  }
-}
-
 /** A call with the sandbox key that trusts the development authority, as the printed curl makes it. */
 async function call(method: 'GET' | 'POST', url: string, body?: object) {
   const { apiKeys, caFile } = await readStack();
@@ -161,8 +152,7 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   expect(await second.ended).toBe(1);
   expect(second.output()).toMatch(new RegExp(`already runs .*${apiUrl}, process ${first.pid}\\.`));
 
-  signal(first.pid, 'SIGINT');
-  expect(await first.ended).toBe(0);
+  expect(await first.end('SIGINT')).toBe(0);
   expect(await ours()).toEqual([]);
   expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
   await expect(stat(join(dataDir, 'stack.pid'))).rejects.toThrow(/ENOENT/);
@@ -174,17 +164,11 @@ test('recovers after kill -9, with the same keys and data', async () => {
   await killed.waitFor(UP, 60_000);
   const before = await readStack();
   const workflowId = 'before-the-kill';
-  await withTemporal((service) =>
-    service.startWorkflowExecution({
-      namespace: 'default',
-      workflowId,
-      requestId: workflowId,
-      workflowType: { name: 'nobodyRunsIt' },
-      taskQueue: { name: 'nobody-polls-it' },
-    }),
+  const temporal = { address: before.temporalAddress ?? 'none' };
+  await withTemporal(temporal, ({ workflow }) =>
+    workflow.start('nobodyRunsIt', { workflowId, taskQueue: 'nobody-polls-it' }),
   );
-  signal(killed.pid, 'SIGKILL');
-  await killed.ended;
+  await killed.end('SIGKILL');
   expect(await ours()).not.toEqual([]);
   const draft = `${stackFile()}.${killed.pid}`;
   await writeFile(draft, 'half');
@@ -193,8 +177,7 @@ test('recovers after kill -9, with the same keys and data', async () => {
   await next.waitFor(UP, 60_000);
   expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
   expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
-  const kept = { namespace: 'default', execution: { workflowId } };
-  await withTemporal((service) => service.describeWorkflowExecution(kept));
+  await withTemporal(temporal, ({ workflow }) => workflow.getHandle(workflowId).describe());
   expect(next.output()).not.toMatch(/creating a new database cluster/);
   expect(await readStack()).toEqual(before);
   await expect(stat(draft)).rejects.toThrow(/ENOENT/);
@@ -262,8 +245,7 @@ test('answers quotes without Temporal, and says what is missing', async () => {
   expect(running.output()).toMatch(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
   expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
   expect(await quote()).toBe(200);
-  signal(running.pid, 'SIGINT');
-  expect(await running.ended).toBe(0);
+  expect(await running.end('SIGINT')).toBe(0);
 });
 
 test('uses a Temporal that it is given, and registers what it lacks there', async () => {
@@ -284,8 +266,7 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
   await running.waitFor(UP, 60_000);
   expect(await readStack()).toMatchObject({ temporalAddress: other.address, temporalUiUrl: null });
   expect(await missingSearchAttributes(connection, namespace)).toEqual([]);
-  signal(running.pid, 'SIGINT');
-  expect(await running.ended).toBe(0);
+  expect(await running.end('SIGINT')).toBe(0);
   expect(await isRunning(other.pid)).toBe(true);
   await connection.close();
   await other.stop();
@@ -309,7 +290,6 @@ test('a second Ctrl-C ends at once what does not stop', async () => {
   signal(running.pid, 'SIGINT');
   await running.waitFor(/stopping/);
   expect(await isRunning(running.pid)).toBe(true);
-  signal(running.pid, 'SIGINT');
-  expect(await running.ended).toBe(130);
+  expect(await running.end('SIGINT')).toBe(130);
   for (const pid of frozen) signal(pid, 'SIGCONT');
 });

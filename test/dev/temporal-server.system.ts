@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
-import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
+import { findTemporal, startTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
 import { fileNeeds } from '../support/needs';
+import { withTemporal } from '../support/own-temporal';
 import { runDirectory } from '../support/temporary-directory';
 
 fileNeeds('Temporal');
@@ -22,36 +22,21 @@ async function start(progress: string[] = []) {
   return startTemporal({ executable, dataDir, port, uiPort: null, sync: false, onProgress });
 }
 
-async function workflowsOf({ address, namespace }: RunningTemporal): Promise<number> {
-  const connection = await Connection.connect({ address });
-  try {
-    return (await connection.workflowService.listWorkflowExecutions({ namespace })).executions.length;
-  } finally {
-    await connection.close();
-  }
-}
-
-async function startSomeWorkflow(server: RunningTemporal, workflowId: string): Promise<void> {
-  const connection = await Connection.connect({ address: server.address });
-  await connection.workflowService.startWorkflowExecution({
-    namespace: server.namespace,
-    workflowId,
-    requestId: workflowId,
-    workflowType: { name: 'nobodyRunsIt' },
-    taskQueue: { name: 'nobody-polls-it' },
-  });
-  await connection.close();
-}
-
 test('starts anew where another version has written the file, and says so', async () => {
   const first = await start();
-  await startSomeWorkflow(first, 'of-the-old-version');
+  const workflowId = 'of-the-old-version';
+  await withTemporal(first, ({ workflow }) =>
+    workflow.start('nobodyRunsIt', { workflowId, taskQueue: 'nobody-polls-it' }),
+  );
   await first.stop();
   await writeFile(join(dataDir, 'version'), 'temporal version 1.4.0 (Server 1.28.0, UI 2.38.3)\n');
   const progress: string[] = [];
   const second = await start(progress);
   expect(progress).toEqual([expect.stringMatching(/was temporal version 1\.4\.0.*is temporal version/)]);
-  expect(await workflowsOf(second)).toBe(0);
+  const { namespace } = second;
+  const list = () =>
+    withTemporal(second, ({ workflowService }) => workflowService.listWorkflowExecutions({ namespace }));
+  expect((await list()).executions).toEqual([]);
   await second.stop();
   progress.length = 0;
   await (await start(progress)).stop();

@@ -15,12 +15,7 @@ let listening: ProjectProcess;
 let receiver: ProjectProcess;
 beforeAll(() => installPackage(folder), 120_000);
 // Before the API closes, which would wait for what is asked of it.
-afterEach(async () => {
-  for (const { child, ended } of [listening, receiver]) {
-    child.kill('SIGKILL');
-    await ended;
-  }
-});
+afterEach(() => Promise.all([listening, receiver].map((one) => one.end('SIGKILL'))));
 
 test('from a key and the address to a verified, completed application in under a minute', async () => {
   const tls = await createTestTls();

@@ -38,10 +38,7 @@ beforeAll(async () => {
   });
   await receiver.waitFor(/listening on port/);
 });
-afterAll(async () => {
-  receiver.child.kill();
-  await receiver.ended;
-});
+afterAll(() => receiver.end('SIGTERM'));
 
 async function post(body: string, headers: Record<string, string> = {}): Promise<number | undefined> {
   const call = request({ host: '127.0.0.1', port, ca: tls.ca, method: 'POST', path: '/hooks', headers });

@@ -7,6 +7,19 @@ import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { freePort } from '../../dev/ports';
 import { watchedDirectory } from './watchdog';
 
+/** Runs a task with a client of a server without TLS, connected for as long. */
+export async function withTemporal<T>(
+  { address, namespace = 'default' }: { readonly address: string; readonly namespace?: string },
+  task: (client: Client) => Promise<T>,
+): Promise<T> {
+  const connection = await Connection.connect({ address });
+  try {
+    return await task(new Client({ connection, namespace }));
+  } finally {
+    await connection.close();
+  }
+}
+
 /** A Temporal dev server that belongs to one test file, to be broken by it. */
 export type OwnTemporal = Awaited<ReturnType<typeof ownTemporal>>;
 

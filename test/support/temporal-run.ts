@@ -5,6 +5,7 @@ import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/tem
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
 import { emitWorkflows } from './emitted';
+import { withTemporal } from './own-temporal';
 import { freePort } from '../../dev/ports';
 
 /** What globalSetup offers to the test files that ask. */
@@ -42,11 +43,7 @@ export function temporalOfRun(directory: string) {
       }),
     },
     async emit(): Promise<void> {
-      if (server === undefined) return;
-      const { Client, Connection } = await import('@temporalio/client');
-      const connection = await Connection.connect({ address: server.address });
-      await emitWorkflows(new Client({ connection, namespace: server.namespace }));
-      await connection.close();
+      if (server !== undefined) await withTemporal(server, emitWorkflows);
     },
     stop: async () => {
       await server?.stop();
