@@ -1,4 +1,5 @@
 import type { Database, Sql } from '../../db/postgres/connect';
+import { replaceServiceClock, setServiceClock } from '../../test/support/notifications';
 import { say } from './report';
 
 /** What has been stored before the measuring begins. */
@@ -22,20 +23,16 @@ const TABLES = [
  * Stores quotes, applications, notifications and attempts as the service leaves them, evenly over the time. Quotes have one
  * product, and so are shorter than most.
  */
-export async function storePast({ sql }: Database, partners: readonly string[], past: Past): Promise<void> {
-  const clock = (moment: string) =>
-    sql.unsafe(
-      `create or replace function service_now() returns timestamptz language sql volatile as $$select ${moment}$$`,
-    );
+export async function storePast(database: Database, partners: readonly string[], past: Past): Promise<void> {
+  const { sql } = database;
   for (const [table, column, prefix, months] of TABLES) {
     for (let ago = past[months]; ago > 0; ago -= 1) {
-      await clock(
-        `date_trunc('month', clock_timestamp(), 'UTC') - interval '${ago} months' + interval '1 day'`,
-      );
+      const day = `date_trunc('month', clock_timestamp(), 'UTC') - interval '${ago} months' + interval '1 day'`;
+      await replaceServiceClock(database, day);
       await sql`select ensure_month_partitions(${table}, ${column}, ${prefix}, 0)`;
     }
   }
-  await clock('clock_timestamp()');
+  await setServiceClock(database, null);
   // 0 to 1: from the oldest moment to the newest, which is a minute ago.
   const since = (months: number) =>
     months === 0

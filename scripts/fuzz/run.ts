@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import document from '../../contracts/openapi.json';
-import { connectDatabase } from '../../db/postgres/connect';
 import { connectPartner } from '../../dev/partner';
 import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
+import { openDatabaseAt } from '../../test/support/database';
 import { addMerchant } from '../../test/support/merchants';
 import { addPartner } from '../../test/support/partner-events';
 import { startOwnPostgres } from '../../test/support/postgres-server';
@@ -74,7 +74,7 @@ async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
 
 /** A partner, its key, and a merchant under each form of merchant id. */
 async function fill(url: string): Promise<string> {
-  const database = connectDatabase({ url, poolSize: 1, applicationName: 'fuzz', statementTimeoutMs: 5_000 });
+  const database = openDatabaseAt(url);
   try {
     await addMerchant(database, 'M100001', { products: [{}, {}] });
     await addMerchant(database, 'AB-1C2D-3E4F-5G6H', { products: [{}] });

@@ -1,14 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { type KeyRing, parseKeyRing } from '../../db/endpoints/key-ring';
 import { createPartner } from '../../db/catalogue/partners';
-import { findEndpoint, registerEndpoint } from '../../db/endpoints/endpoints';
+import { findEndpoint } from '../../db/endpoints/endpoints';
 import { liveSecrets } from '../../db/endpoints/secrets';
 import { ensureDemoEndpoints } from '../../dev/demo-webhooks';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
+import { addEndpoint, newKeyRingText } from '../support/notifications';
 
 const partnerId = 'P100001';
 const url = 'https://localhost:8445/webhooks';
-const newRing = () => parseKeyRing(`dev:${randomBytes(32).toString('base64')}`);
+const newRing = () => parseKeyRing(newKeyRingText());
 
 let database: OpenTestDatabase;
 let keyRing: KeyRing;
@@ -67,14 +67,7 @@ test('replaces secrets that a lost key ring had sealed', async () => {
 
 test("leaves a person's own endpoint alone", async () => {
   const own = 'https://hooks.partner.example/finance';
-  await registerEndpoint(database.db, {
-    partnerId,
-    environment: 'sandbox',
-    url: own,
-    replace: false,
-    secret: `whsec_${randomBytes(32).toString('base64')}`,
-    keyRing,
-  });
+  await addEndpoint(database, { partnerId, url: own, keyRing });
   await ensureDemoEndpoints(database, { partnerId, url, keyRing });
   expect((await endpoints()).map((endpoint) => endpoint?.url)).toEqual([own, url]);
 });

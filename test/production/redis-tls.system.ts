@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { createPartner } from '../../db/catalogue/partners';
-import { issueKey } from '../../db/keys';
 import { goodQuote } from '../support/api';
 import { startApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
 import { until } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
+import { addPartner } from '../support/partner-events';
 import { startRedis, type TestRedis } from '../support/redis';
 import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
@@ -29,10 +28,7 @@ beforeAll(async () => {
   await writeFile(caFile, tls.ca);
   redis = await startRedis({ password, tls });
   database = await openTestDatabase();
-  const partnerId = goodQuote.partner_id;
-  await createPartner(database.db, { partnerId, name: 'Example' });
-  const wanted = { partnerId, environment: 'sandbox', expiresInSeconds: null } as const;
-  ({ key } = await database.db.transaction((tx) => issueKey(tx, wanted)));
+  ({ test: key } = await addPartner(database, goodQuote.partner_id));
 });
 
 afterAll(async () => {

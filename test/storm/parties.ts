@@ -76,8 +76,8 @@ export async function openParties(
   };
 }
 
-/** All endpoints lead to one receiver, and each signs with a secret of its own: one of them has to fit. */
-function faultOf(received: Received, secrets: readonly string[]): string | null {
+/** What is wrong with its signatures: of the endpoints that lead to one receiver each signs with a secret of its own, and one of them has to fit. */
+export function faultOf(received: Received, secrets: readonly string[]): string | null {
   let fault = 'no secret';
   for (const secret of secrets) {
     try {

@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 
+export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome'];
+
 /**
  * What tests use beside Node and npm, and what this machine lacks of it: undefined, or a text that says so. Tests that need
  * it are then skipped, and named at the end of the run; with CI=true they fail. `npm run setup:test` installs all of it.
@@ -14,7 +16,7 @@ const PARTS = {
       : 'namespaces are made by root, on Linux',
   'cryptography for Python': () =>
     pythonWithCryptography() === undefined ? 'no python3 with that package' : undefined,
-  Chromium: () => command('chromium', 'chromium-browser', 'google-chrome'),
+  Chromium: () => command(...CHROMIUM),
   curl: () => command('curl'),
   fish: () => command('fish'),
   zsh: () => command('zsh'),

@@ -259,7 +259,8 @@ export async function advanceServiceClock(database: Database, seconds: number): 
   await replaceServiceClock(database, `clock_timestamp() + make_interval(secs => ${seconds})`);
 }
 
-async function replaceServiceClock({ sql }: Database, moment: string): Promise<void> {
+/** @param moment what the database's clock says, in SQL */
+export async function replaceServiceClock({ sql }: Database, moment: string): Promise<void> {
   await sql.unsafe(
     `create or replace function service_now() returns timestamptz language sql volatile as $$select ${moment}$$`,
   );
