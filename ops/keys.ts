@@ -19,15 +19,8 @@ import {
   lastUses,
 } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
-import {
-  duration,
-  durationOrNever,
-  environmentOption,
-  inPages,
-  overlapOption,
-  paged,
-  type Page,
-} from './arguments';
+import { duration, durationOrNever, environmentOption, inPages, overlapOption, paged } from './arguments';
+import type { Page } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf, type IdName, withId } from './ids';
 import { listed, shownOnce, snakeCased } from './output';

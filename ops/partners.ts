@@ -1,19 +1,8 @@
 import type { Command } from 'commander';
-import {
-  createPartner,
-  existingPartner,
-  listPartners,
-  switchPartner,
-  type Partner,
-  type PartnerSwitch,
-} from '../db/catalogue/partners';
-import {
-  countUnderWay,
-  listPauses,
-  pauseDeliveries,
-  resumeDeliveries,
-  type DeliveryPause,
-} from '../db/notifications/hold';
+import { createPartner, existingPartner, listPartners, switchPartner } from '../db/catalogue/partners';
+import type { Partner, PartnerSwitch } from '../db/catalogue/partners';
+import { countUnderWay, listPauses, pauseDeliveries, resumeDeliveries } from '../db/notifications/hold';
+import type { DeliveryPause } from '../db/notifications/hold';
 import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { newIdOf, withId } from './ids';

@@ -8,12 +8,8 @@ import {
   runRecovery,
   type Recovery,
 } from '../db/notifications/recovery';
-import {
-  countUndelivered,
-  resolveSpan,
-  type RecoverySpan,
-  type UndeliveredCount,
-} from '../db/notifications/recoverable';
+import { countUndelivered, resolveSpan } from '../db/notifications/recoverable';
+import type { RecoverySpan, UndeliveredCount } from '../db/notifications/recoverable';
 import { Refused } from '../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
 import { environmentOption, limited, perSecondOption, withSpan } from './arguments';

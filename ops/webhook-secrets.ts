@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
 import { existingEndpoint, findEndpoint, type WebhookEndpoint } from '../db/endpoints/endpoints';
 import { listKeyPairs, rotateKeyPair, type KeyPairSummary } from '../db/endpoints/key-pairs';
-import {
-  generateWebhookSecret,
-  listSecrets,
-  rotateSecret,
-  type SecretSummary,
-} from '../db/endpoints/secrets';
+import { generateWebhookSecret, listSecrets, rotateSecret } from '../db/endpoints/secrets';
+import type { SecretSummary } from '../db/endpoints/secrets';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { environmentOption, overlapOption } from './arguments';

@@ -1,11 +1,7 @@
 import type { Command } from 'commander';
 import { lastAttempts, withQueue, type EndpointWithQueue, type QueueFigures } from '../db/endpoints/attempts';
-import {
-  listEndpoints,
-  registerEndpoint,
-  setEndpointState,
-  type WebhookEndpoint,
-} from '../db/endpoints/endpoints';
+import { listEndpoints, registerEndpoint, setEndpointState } from '../db/endpoints/endpoints';
+import type { WebhookEndpoint } from '../db/endpoints/endpoints';
 import { generateWebhookSecret, listSecrets } from '../db/endpoints/secrets';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';

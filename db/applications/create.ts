@@ -1,12 +1,7 @@
 import { and, eq, isNull, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import {
-  type ApplicationTerms,
-  type WriteChange,
-  namedOffers,
-  offerRefusal,
-  type OfferRefusal,
-} from '../../domain/application';
+import { namedOffers, offerRefusal } from '../../domain/application';
+import type { ApplicationTerms, WriteChange, OfferRefusal } from '../../domain/application';
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';

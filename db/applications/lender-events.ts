@@ -1,12 +1,7 @@
 import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { WriteChange } from '../../domain/application';
-import {
-  byOccurrence,
-  judgeEvent,
-  missingSteps,
-  nextToApply,
-  type ApplicationState,
-} from '../../domain/application-states';
+import { byOccurrence, judgeEvent, missingSteps, nextToApply } from '../../domain/application-states';
+import type { ApplicationState } from '../../domain/application-states';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../keys';
 import { insertStatusNotification } from '../notifications/create';

@@ -2,14 +2,8 @@ import { getTableColumns, inArray, sql } from 'drizzle-orm';
 import { type MerchantSetup, type Product, isPossibleDeposit } from '../../domain/product';
 import { merchantPartners, merchants, partners, productVersions } from '../schema';
 import { columns, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
-import {
-  corruptFieldsOf,
-  toDefinition,
-  toDepositRule,
-  type ProductIdentity,
-  type StoredProductRow,
-  type VersionColumns,
-} from './product-row';
+import { corruptFieldsOf, toDefinition, toDepositRule } from './product-row';
+import type { ProductIdentity, StoredProductRow, VersionColumns } from './product-row';
 
 export interface StoredMerchant extends Pick<MerchantFields, 'partnerAccess' | 'partnerIds'> {
   readonly setup: MerchantSetup;

@@ -1,11 +1,5 @@
-import {
-  type Product,
-  type ProductTerms,
-  isPossibleDeposit,
-  isWithin,
-  PRODUCT_BOUNDS,
-  PRODUCT_CHOICES,
-} from '../../domain/product';
+import { isPossibleDeposit, isWithin, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product';
+import type { Product, ProductTerms } from '../../domain/product';
 import type { productVersions } from '../schema';
 
 export interface ProductDefinition extends ProductTerms {

@@ -9,14 +9,8 @@ import type { SealedKeyPair } from '../endpoints/key-pairs';
 import { hint, oneRow, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { notifications } from '../schema';
-import {
-  fromText,
-  lockNotification,
-  SOMETHING_IS_DUE,
-  testHasMoved,
-  updateText,
-  type NotificationRef,
-} from './notification';
+import { fromText, lockNotification, SOMETHING_IS_DUE, testHasMoved, updateText } from './notification';
+import type { NotificationRef } from './notification';
 import { TEST_LIMIT_PER_MONTH } from './quota';
 
 type Stored = Readonly<typeof notifications.$inferSelect>;

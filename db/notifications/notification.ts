@@ -1,10 +1,6 @@
 import { decodeTime, encodeTime } from 'ulid';
-import {
-  DELIVERY_CHANGES,
-  type DeliveryChange,
-  type DeliveryEvent,
-  type NotificationState,
-} from '../../domain/notification-states';
+import { DELIVERY_CHANGES } from '../../domain/notification-states';
+import type { DeliveryChange, DeliveryEvent, NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { columns, firstRow, type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
 import type { notifications } from '../schema';

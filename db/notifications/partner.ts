@@ -1,13 +1,7 @@
 import type { NotificationStatus } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import {
-  firstRow,
-  msText as ms,
-  oneRow,
-  runPrepared,
-  type Parameter,
-  type Reader,
-} from '../postgres/connect';
+import { firstRow, msText as ms, oneRow, runPrepared } from '../postgres/connect';
+import type { Parameter, Reader } from '../postgres/connect';
 import { deliveryStatus, endedStatus } from '../schema';
 import { createdMs, lowestNotificationId, type Notification } from './notification';
 import type { DeliveryAttempt } from './operator';

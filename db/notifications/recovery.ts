@@ -3,28 +3,13 @@ import type { Tenant } from '../../domain/tenant';
 import { pauseUntil } from '../../timing/timing';
 import { appendChange } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
-import {
-  columns,
-  firstRow,
-  hint,
-  msText,
-  oneRow,
-  runPrepared,
-  type Db,
-  type DbOrTransaction,
-  type Parameter,
-  type Reader,
-} from '../postgres/connect';
+import { columns, firstRow, hint, msText, oneRow, runPrepared } from '../postgres/connect';
+import type { Db, DbOrTransaction, Parameter, Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { recoveries } from '../schema';
 import { recoveryIsWanted } from './notification';
-import {
-  countRecoverable,
-  listRecoverable,
-  resolveSpan,
-  type RecoveryItem,
-  type RecoverySpan,
-} from './recoverable';
+import { countRecoverable, listRecoverable, resolveSpan } from './recoverable';
+import type { RecoveryItem, RecoverySpan } from './recoverable';
 import { resendChange, resendNotification } from './resend';
 
 /** 36,000 an hour, a small part of what one worker delivers. */

@@ -4,13 +4,8 @@ import { handle, type OpsDeps } from '../call';
 import { differenceText, printable, type Answer } from '../output';
 import { csvFaults, looksLikeCsv, parseCsv, parseJson, readText, type CsvRows, type CsvTypes } from './files';
 import type { importProducts } from './products';
-import {
-  ImportRefused,
-  refuseFile,
-  type ImportOptions,
-  type ImportReport,
-  type ReportedChange,
-} from './rows';
+import { ImportRefused, refuseFile } from './rows';
+import type { ImportOptions, ImportReport, ReportedChange } from './rows';
 
 interface ImportKind {
   readonly noun: string;

@@ -1,25 +1,13 @@
 import { appendChanges } from '../../db/audit/change-log';
-import {
-  existingPartnerIds,
-  saveMerchants,
-  loadMerchants,
-  type MerchantFields,
-  type StoredMerchant,
-} from '../../db/catalogue/merchants';
+import { existingPartnerIds, saveMerchants, loadMerchants } from '../../db/catalogue/merchants';
+import type { MerchantFields, StoredMerchant } from '../../db/catalogue/merchants';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { merchantView } from '../catalogue-view';
 import { differences, type Difference } from '../output';
 import { merchantRowSchema, type MerchantRow } from './row-schemas';
-import {
-  checkForm,
-  refuseFaults,
-  takeImportTurn,
-  type Fault,
-  type ImportOptions,
-  type ParsedRow,
-  type ReportedChange,
-} from './rows';
+import { checkForm, refuseFaults, takeImportTurn } from './rows';
+import type { Fault, ImportOptions, ParsedRow, ReportedChange } from './rows';
 
 interface PlannedMerchant {
   readonly row: number;

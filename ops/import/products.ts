@@ -2,27 +2,16 @@ import { listLenders } from '../../db/applications/lenders';
 import { appendChanges, type Change } from '../../db/audit/change-log';
 import { loadMerchants } from '../../db/catalogue/merchants';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
-import {
-  addVersion,
-  insertProducts,
-  loadProductsOf,
-  setProductPlace,
-  type StoredProduct,
-} from '../../db/catalogue/products';
+import { addVersion, insertProducts, loadProductsOf, setProductPlace } from '../../db/catalogue/products';
+import type { StoredProduct } from '../../db/catalogue/products';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { checkProduct } from '../../domain/product-check';
 import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import { versionView } from '../catalogue-view';
 import { differences, snakeCase, type Difference } from '../output';
 import { productRowSchema, toProductDefinition, type StatedProduct } from './row-schemas';
-import {
-  checkForm,
-  refuseFaults,
-  takeImportTurn,
-  type Fault,
-  type ImportOptions,
-  type ReportedChange,
-} from './rows';
+import { checkForm, refuseFaults, takeImportTurn } from './rows';
+import type { Fault, ImportOptions, ReportedChange } from './rows';
 
 interface CheckedProduct {
   readonly row: number;

@@ -1,11 +1,6 @@
 import type { DepositRule, Merchant, Product } from '../../domain/product';
-import {
-  depositReason,
-  maximumDeposit,
-  minimumDeposit,
-  priceQuote,
-  type QuoteRequest,
-} from '../../domain/quote';
+import { depositReason, maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
+import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import {
   buildMerchant,
