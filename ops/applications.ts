@@ -1,15 +1,9 @@
 import type { Command } from 'commander';
-import {
-  findApplication,
-  listApplications,
-  listWaitingEvents,
-  type Application,
-  type ApplicationStory,
-  type LenderEvent,
-} from '../db/applications/applications';
+import { findApplication, listApplications, listWaitingEvents } from '../db/applications/applications';
+import type { Application, ApplicationStory, LenderEvent } from '../db/applications/applications';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
-import { environmentOption, inPages, paged, spanOf, withSpan, wordsOf, type Page } from './arguments';
+import { environmentOption, inPages, paged, spanOf, withSpan, wordsOption, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
 import { existing, facts, listed, snakeCased, type Answer } from './output';
@@ -44,11 +38,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
     .option('--lender-reference <reference>', "with this reference of the lender's only")
     .option('--merchant-reference <reference>', "with this reference of the partner's only")
     .option('--quote <quote-id>', 'from this quote only', idOf('quote'))
-    .option(
-      '--state <states>',
-      `in these states only: ${APPLICATION_STATES.join(', ')}`,
-      wordsOf(APPLICATION_STATES),
-    )
+    .addOption(wordsOption('--state <states>', 'in these states only', APPLICATION_STATES))
     .option('--waiting', 'with an event that waits for the steps before it only');
   const limits = `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_SPAN_DAYS}d, with --waiting or a reference all`;
   withSpan(list, 'opened from then on', limits);

@@ -37,14 +37,15 @@ export function month(text: string): string {
   return `${text}-01`;
 }
 
-/** Some of these words, comma-separated or by repeating the option. */
-export const wordsOf =
-  (allowed: readonly string[]) =>
-  (text: string, before: readonly string[] = []) => {
+/** Takes some of these words, comma-separated or by repeating the option. */
+export function wordsOption(flags: string, description: string, allowed: readonly string[]): Option {
+  const all = allowed.join(', ');
+  return new Option(flags, `${description}: ${all}`).argParser((text, before: readonly string[] = []) => {
     const words = commaSeparated(text);
     if (words.length > 0 && words.every((word) => allowed.includes(word))) return [...before, ...words];
-    throw new InvalidArgumentError(`Allowed are ${allowed.join(', ')}.`);
-  };
+    throw new InvalidArgumentError(`Allowed are ${all}.`);
+  });
+}
 
 export const environmentOption = (description: string) =>
   new Option('--environment <environment>', description).choices(['sandbox', 'live']);

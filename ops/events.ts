@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
 import { listOperatorEvents } from '../db/audit/operator-events';
-import {
-  describeOperatorEvent,
-  OPERATOR_EVENT_KINDS,
-  type OperatorEventKind,
-} from '../domain/operator-event';
-import { environmentOption, inPages, paged, spanOf, withSpan, wordsOf, type Page } from './arguments';
+import { describeOperatorEvent, OPERATOR_EVENT_KINDS } from '../domain/operator-event';
+import type { OperatorEventKind } from '../domain/operator-event';
+import { environmentOption, inPages, paged, spanOf, withSpan, wordsOption, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf } from './ids';
 import { listed, snakeCased } from './output';
@@ -25,11 +22,7 @@ export function addEventCommands(program: Command, deps: OpsDeps): void {
     .description('Events, newest first.')
     .option('--partner <partner>', 'of this partner only', idOf('partner'))
     .addOption(environmentOption('of this environment only'))
-    .option(
-      '--kind <kinds>',
-      `only these: ${OPERATOR_EVENT_KINDS.join(', ')}`,
-      wordsOf(OPERATOR_EVENT_KINDS),
-    );
+    .addOption(wordsOption('--kind <kinds>', 'only these', OPERATOR_EVENT_KINDS));
   withSpan(list, 'happened from then on', `at most ${LONGEST_SPAN_DAYS}d; default: ${DEFAULT_SPAN_DAYS}d`);
   type Options = Page<number> & { kind?: readonly OperatorEventKind[] };
   handle<Options>(inPages(list, 'event'), deps, async (call) => {

@@ -5,13 +5,9 @@ import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 
 /** @param known where such things are stored, with the id as `$` */
-const kind = (noun: string, like: string, form: RegExp, known: string, hint = '') => ({
-  noun,
-  like,
-  form,
-  known,
-  hint,
-});
+function kind(noun: string, like: string, form: RegExp, known: string, hint = '') {
+  return { noun, like, form, known, hint };
+}
 type IdKind = Readonly<ReturnType<typeof kind>>;
 const prefixed = (noun: string, prefix: string, known: string, hint?: string) =>
   kind(noun, `${prefix}_01K…`, new RegExp(`^${prefix}_\\w{1,40}$`), known, hint);
@@ -20,6 +16,7 @@ const prefixed = (noun: string, prefix: string, known: string, hint?: string) =>
 const ROW_NUMBER = /^[1-9]\d{0,8}$/;
 const DROPPED = ', or its month has been dropped';
 const LENDERS = ': ops lenders list shows those that do';
+const UNCHANGED = ', and no change is about it';
 
 const SUBJECTS = {
   partner: kind('Partner', 'P100001', /^P\d{6}$/, 'partners where partner_id = $'),
@@ -43,13 +40,7 @@ export const IDS = {
   change: kind('Change', '4711', ROW_NUMBER, 'change_log where change_id = $::bigint'),
   event: kind('Event', '4711', ROW_NUMBER, 'operator_events where event_id = $::bigint'),
   /** Of a change: any of the above, a build, a month. */
-  subject: kind(
-    'Subject',
-    'M123456',
-    /^\S{1,120}$/,
-    'change_log where subject = $',
-    ', and no change is about it',
-  ),
+  subject: kind('Subject', 'M123456', /^\S{1,120}$/, 'change_log where subject = $', UNCHANGED),
   /** Who made a change: a user or a key. */
   actor: kind('User or key', 'jane', /^\S.{0,119}$/, ACTORS, ', or has changed nothing'),
 };

@@ -86,14 +86,11 @@ interface SetUp extends Partial<Record<Texts, string>> {
 function withSetUp(command: Command): Command {
   const choice = (flags: string, description: string, ...choices: string[]) =>
     new Option(flags, description).choices(choices);
+  const yesNo = (flags: string, description: string) => choice(flags, description, 'yes', 'no');
   return command
     .option('--trading-name <name>', 'name on the summary')
-    .addOption(
-      choice('--fca-authorised <yes|no>', 'may communicate regulated credit promotions', 'yes', 'no'),
-    )
-    .addOption(
-      choice('--show-products <yes|no>', 'give the product list as well as the summary', 'yes', 'no'),
-    )
+    .addOption(yesNo('--fca-authorised <yes|no>', 'may communicate regulated credit promotions'))
+    .addOption(yesNo('--show-products <yes|no>', 'give the product list as well as the summary'))
     .addOption(choice('--summary-style <style>', 'best offer, or the plain headline', 'offer', 'headline'))
     .option('--deposit-floor-percent <percent>', 'merchant-wide minimum deposit, share of the price')
     .option('--deposit-floor-amount <amount>', 'merchant-wide minimum deposit, fixed; the larger counts')

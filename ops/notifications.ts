@@ -10,16 +10,8 @@ import {
 } from '../db/notifications/operator';
 import { listPauses } from '../db/notifications/hold';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
-import {
-  duration,
-  environmentOption,
-  inPages,
-  paged,
-  spanOf,
-  withSpan,
-  wordsOf,
-  type Page,
-} from './arguments';
+import { duration, environmentOption, inPages, paged, spanOf, withSpan, wordsOption } from './arguments';
+import type { Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { addNotificationOrders } from './notification-orders';
 import { idOf, withId } from './ids';
@@ -62,11 +54,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     .description('Recent notifications, newest first.')
     .option('--partner <partner>', 'to this partner only', idOf('partner'))
     .addOption(environmentOption('to this environment only'))
-    .option(
-      '--state <states>',
-      `in these states only: ${NOTIFICATION_STATES.join(', ')}`,
-      wordsOf(NOTIFICATION_STATES),
-    )
+    .addOption(wordsOption('--state <states>', 'in these states only', NOTIFICATION_STATES))
     .option('--undelivered', 'only what was never delivered, and not cancelled')
     .option('--paused', 'only what somebody has paused')
     .option('--late <duration>', 'only what was delivered so late, or is so late by now: 1m', duration)

@@ -127,19 +127,12 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
       backlog.oldestMs > BACKLOG_OLD_MS,
       `Backlog: the oldest notification waits for ${timeText(backlog.oldestMs)} to be started`,
     ],
-    ...endpoints.flatMap((one): Check[] => {
+    ...endpoints.map((one): Check => {
       const [name, failingMs] = [`Endpoint of ${endpointName(one)}`, msSince(one.failingSince)];
       const { state, disabledReason: why } = one;
-      return [
-        [
-          state === 'disabled' && why !== 'operator',
-          `${name} was disabled (${why}): its notifications are held`,
-        ],
-        [
-          state !== 'disabled' && failingMs > FAILING_LONG_MS,
-          `${name} has failed for ${timeText(failingMs)}`,
-        ],
-      ];
+      if (state === 'disabled')
+        return [why !== 'operator', `${name} was disabled (${why}): its notifications are held`];
+      return [failingMs > FAILING_LONG_MS, `${name} has failed for ${timeText(failingMs)}`];
     }),
     [deliveries.oldestPausedMs > PAUSED_LONG_MS, 'Paused: for more than a day'],
     [!embedded && backupIsOld, 'Backup: none in the last 26 hours'],

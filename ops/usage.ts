@@ -1,16 +1,9 @@
 import type { Command } from 'commander';
 import type { KeyEnvironment } from '../db/keys';
 import { countQuotes, type QuoteCount } from '../db/quotes/read';
-import {
-  currentMonth,
-  monthlyUsage,
-  selfService,
-  TEST_LIMIT_PER_MONTH,
-  type MonthlyCount,
-  type SelfService,
-} from '../db/notifications/quota';
+import { currentMonth, monthlyUsage, selfService, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
+import type { MonthlyCount, SelfService } from '../db/notifications/quota';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
-import type { Tenant } from '../domain/tenant';
 import { environmentOption, month as monthArgument } from './arguments';
 import { examplesText, handle, type OpsDeps } from './call';
 import { idOf } from './ids';
@@ -88,7 +81,9 @@ function ofOne(
       month,
       quotes: Object.fromEntries(given),
       counts: answer.json,
-      sent_again: Object.fromEntries(again.map((one) => [one.environment, againView(one)])),
+      sent_again: Object.fromEntries(
+        again.map(({ partnerId: _, environment, ...own }) => [environment, own]),
+      ),
     },
     text: (most) =>
       `${partnerId}, ${month} (UTC). Quotes: ${said}. Deliveries:\n${answer.text(most)}${ownSends.join('')}`,
@@ -102,12 +97,6 @@ function countView({ partnerId: _, ...one }: MonthlyCount) {
   return { ...snakeCased(one), limit, left };
 }
 
-const againView = ({ resends, recoveries, recovered }: Omit<SelfService, keyof Tenant>) => ({
-  resends,
-  recoveries,
-  recovered,
-});
-
 function ofAll({ month, deliveries, quotes, again }: Counts): Answer {
   const keys = new Set(
     [...deliveries, ...quotes, ...again].map(({ partnerId, environment }) => `${partnerId} ${environment}`),
@@ -118,14 +107,10 @@ function ofAll({ month, deliveries, quotes, again }: Counts): Answer {
       one.partnerId === partner_id && one.environment === environment;
     const sum = (name: 'delivered' | 'failed') =>
       deliveries.filter(isOwn).reduce((total, one) => total + one[name], 0);
-    return {
-      partner_id,
-      environment,
-      quotes: quotes.find(isOwn)?.quotes ?? 0,
-      delivered: sum('delivered'),
-      failed: sum('failed'),
-      ...againView(again.find(isOwn) ?? { resends: 0, recoveries: 0, recovered: 0 }),
-    };
+    const { resends = 0, recoveries = 0, recovered = 0 } = again.find(isOwn) ?? {};
+    const own = { resends, recoveries, recovered };
+    const ended = { delivered: sum('delivered'), failed: sum('failed') };
+    return { partner_id, environment, quotes: quotes.find(isOwn)?.quotes ?? 0, ...ended, ...own };
   });
   const answer = listed(lines, (one) => one, {
     partner: 'partner_id',
