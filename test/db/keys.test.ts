@@ -116,10 +116,3 @@ test('gives the next free partner id, also to two that ask at once', async () =>
   const made = await Promise.all([create(), create()]);
   expect(made.map(({ partnerId }) => partnerId).toSorted()).toEqual(['P100002', 'P100003']);
 });
-
-test.each([
-  ['P100001', 'conflict'],
-  ['X1', 'invalid'],
-])('the id %s for a new partner is refused: %s', async (partnerId, reason) => {
-  await expect(createPartner(database.db, { partnerId, name: 'New' })).rejects.toMatchObject({ reason });
-});
