@@ -207,7 +207,6 @@ export const testFailureReasons = [
   'cancelled',
   'internal_error',
 ] as const;
-export type TestFailureReason = (typeof testFailureReasons)[number];
 
 /** The answer of a test: 200 when it has ended, 202 while it has not. */
 export const testNotificationResponseSchema = answerSchema('TestNotificationResponse', {

@@ -1,16 +1,8 @@
 import type { Tenant } from '../../domain/tenant';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
-import {
-  columns,
-  hint,
-  oneRow,
-  rowsOf,
-  runPrepared,
-  type Db,
-  type DbOrTransaction,
-  type Reader,
-} from '../postgres/connect';
+import { columns, hint, oneRow, rowsOf, runPrepared } from '../postgres/connect';
+import type { Db, DbOrTransaction, Reader } from '../postgres/connect';
 import type { deliveryPauses } from '../schema';
 import { endNotification } from './attempt';
 import { SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
@@ -184,12 +176,7 @@ const PAUSED = `
 export const listPauses = (reader: DbOrTransaction, partnerId: string | null = null) =>
   rowsOf<DeliveryPause>(reader, PAUSED, [partnerId]);
 
-export interface UnderWayCounts {
-  readonly waiting: number;
-  /** Of those, paused one by one (`ops notifications pause`). */
-  readonly paused: number;
-  readonly sending: number;
-}
+type UnderWayCounts = Readonly<Record<'waiting' | 'paused' | 'sending', number>>;
 
 const COUNTS = `
   select count(*) filter (where not sending)::int as waiting, count(*) filter (where sending)::int as sending,
@@ -204,6 +191,7 @@ const COUNTS = `
 /**
  * Counts the partner's deliveries under way.
  * @param of.environment null: both
+ * @returns `paused`: those of `waiting` that were paused one by one (`ops notifications pause`)
  */
 export const countUnderWay = (
   reader: DbOrTransaction,

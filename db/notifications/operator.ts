@@ -1,22 +1,9 @@
-import {
-  deliveryNow,
-  ORDER_WAIT_SECONDS,
-  SENDS_PER_ENDPOINT,
-  type DeliveryFacts,
-  type DeliveryNow,
-} from '../../domain/delivery-now';
+import { deliveryNow, ORDER_WAIT_SECONDS, SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import type { DeliveryFacts, DeliveryNow } from '../../domain/delivery-now';
 import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import {
-  columns,
-  firstRow,
-  msText as ms,
-  oneRow,
-  rowsOf,
-  runPrepared,
-  type Parameter,
-  type Reader,
-} from '../postgres/connect';
+import { columns, firstRow, msText as ms, oneRow, rowsOf, runPrepared } from '../postgres/connect';
+import type { Parameter, Reader } from '../postgres/connect';
 import type { deliveryAttempts } from '../schema';
 import type { Within } from '../schema/columns';
 import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
@@ -161,9 +148,6 @@ const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.n
 export const listAttempts = (reader: Reader, notificationId: string) =>
   rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
 
-/** The deliveries that an order to many is for: paused ones, or those that wait for their next attempt. */
-type UnderWayKind = 'paused' | 'retrying';
-
 export type UnderWay = NotificationRef & Tenant;
 
 const UNDER_WAY = `
@@ -176,11 +160,12 @@ const UNDER_WAY = `
 /**
  * Deliveries of a partner with a workflow, oldest first.
  * @param of.environment null: both
+ * @param kind paused ones, or those that wait for their next attempt
  */
 export const listUnderWay = (
   reader: Reader,
   of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
-  kind: UnderWayKind,
+  kind: 'paused' | 'retrying',
 ) => runPrepared<UnderWay>(reader, UNDER_WAY, [of.partnerId, of.environment, kind]);
 
 // What the claim asks (claim.sql), and the attempt under way.

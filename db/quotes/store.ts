@@ -139,23 +139,13 @@ class Waiter<Row> {
   ) {}
 }
 
-interface SharedCommit<Row> {
-  /**
-   * Resolves when the row is durably stored.
-   * @throws QueueFullError, NotStoredError or the error of the database
-   */
-  readonly add: (row: Row) => Promise<void>;
-  readonly waiting: () => number;
-  readonly idle: () => Promise<void>;
-}
-
 /**
  * Lets concurrent inserts share a commit: rows that arrive while a statement is under way go into the
  * next one together. A batch that fails on its data is tried again row by row. Any other error may have
  * happened after the commit, so it fails every row of the batch, and nothing is repeated. A row whose
  * writer gave up while it waited is not stored.
  */
-export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): SharedCommit<Row> {
+export function createSharedCommit<Row>(options: SharedCommitOptions<Row>) {
   const { write, isDataFault, mostRows, mostWaiting, mostBatches, deadlineMs } = options;
   const { worthwhileRows, waitMs } = options;
   let waiting: Waiter<Row>[] = [];
@@ -244,7 +234,11 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
   }
 
   return {
-    add(row) {
+    /**
+     * Resolves when the row is durably stored.
+     * @throws QueueFullError, NotStoredError or the error of the database
+     */
+    add(row: Row): Promise<void> {
       if (waiting.length >= mostWaiting)
         return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
       return new Promise((resolve, reject) => {
@@ -256,6 +250,6 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>): Shar
       });
     },
     waiting: () => waiting.length,
-    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise<void>((resolve) => idlers.push(resolve))),
   };
 }

@@ -87,9 +87,7 @@ export const productVersions = pgTable(
     depositMinFixedPence: pence('deposit_min_fixed_pence'),
     depositMaxBasisPoints: integer('deposit_max_basis_points'),
     depositMaxFixedPence: pence('deposit_max_fixed_pence'),
-    firstPaymentType: text('first_payment_type', {
-      enum: PRODUCT_CHOICES.firstPaymentType,
-    }).notNull(),
+    firstPaymentType: text('first_payment_type', { enum: PRODUCT_CHOICES.firstPaymentType }).notNull(),
     annualRateShown: text('annual_rate_shown', { enum: PRODUCT_CHOICES.annualRateShown }).notNull(),
     validFrom: day('valid_from'),
     validTo: day('valid_to'),

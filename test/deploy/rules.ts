@@ -19,20 +19,15 @@ export function readRules(): Rule[] {
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** What an expression reads. */
-export interface Expression {
-  /** Each metric, with the labels that are matched on it. */
-  readonly metrics: readonly { readonly name: string; readonly labels: readonly string[] }[];
-  /** Labels that it groups by. */
-  readonly groupedBy: readonly string[];
-}
-
 /** What Grafana puts in for the variables of the dashboard when "All" is chosen. */
 export const withVariables = (expression: string, rateInterval = '5m') =>
   expression.replaceAll('$__rate_interval', rateInterval).replaceAll(/\$(?:instance|environment)/g, '.*');
 
-/** Reads PromQL with Prometheus' own grammar. @throws when it is none. */
-export function readExpression(expression: string): Expression {
+/**
+ * Reads PromQL with Prometheus' own grammar: its metrics, each with the labels that are matched on it, and the labels that it groups by.
+ * @throws when it is none.
+ */
+export function readExpression(expression: string) {
   const text = withVariables(expression);
   const metrics: { name: string; labels: string[] }[] = [];
   const groupedBy: string[] = [];
