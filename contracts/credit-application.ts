@@ -27,6 +27,7 @@ const lenderFields = {
 };
 
 const quoteId = (field: string) => visibleText(field, 64).nullish();
+const creditProduct = z.string().max(200, 'credit_product must be at most 200 characters.');
 
 export const applicationByParametersSchema = z
   .object({
@@ -44,9 +45,7 @@ export const applicationByParametersSchema = z
       'not negative',
       'Deposit, in pounds; 0.00 when omitted.',
     ).nullish(),
-    credit_product: z
-      .string()
-      .max(200, 'credit_product must be at most 200 characters.')
+    credit_product: creditProduct
       .nullish()
       .meta({ description: 'The product chosen; a link of the summary names none.' }),
     merchant_reference: merchantReferenceSchema.meta({
@@ -123,7 +122,7 @@ function expandLink(body: unknown): Validated<unknown> {
   return { value: { ...body, ...sent } };
 }
 
-const STATES = APPLICATION_STATES.join(', ');
+const sentStatus = z.enum(APPLICATION_STATES, `status must be one of ${APPLICATION_STATES.join(', ')}.`);
 
 /** How far a lender's clock may be ahead of ours. More is a planned date, or a wrong clock. */
 export const MOST_MINUTES_AHEAD = 5;
@@ -134,9 +133,7 @@ export const lenderEventRequestSchema = z
       description: "The lender's own id of the event: the same again answers the same.",
       examples: ['9f1c-0042'],
     }),
-    status: z
-      .enum(APPLICATION_STATES, `status must be one of ${STATES}.`)
-      .meta({ description: 'State that the application is in now, as the lender sees it.' }),
+    status: sentStatus.meta({ description: 'State that the application is in now, as the lender sees it.' }),
     occurred_at: sentMoment(
       'occurred_at',
       `When the lender says it happened, with Z or an offset; kept to the millisecond. At most ${MOST_MINUTES_AHEAD} minutes in the future.`,
@@ -152,9 +149,7 @@ export const simulateApplicationSchema = z
       description: 'A quote of yours, made with a sandbox key.',
       examples: ['qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'],
     }),
-    credit_product: z
-      .string()
-      .max(200, 'credit_product must be at most 200 characters.')
+    credit_product: creditProduct
       .optional()
       .meta({ description: 'One of its products; the first when omitted.' }),
     story: z
@@ -170,9 +165,7 @@ export const readSimulateApplication = bodyValidator(simulateApplicationSchema);
 
 export const simulateEventSchema = z
   .strictObject({
-    status: z
-      .enum(APPLICATION_STATES, `status must be one of ${STATES}.`)
-      .meta({ description: 'The state that the lender reports.', examples: ['submitted'] }),
+    status: sentStatus.meta({ description: 'The state that the lender reports.', examples: ['submitted'] }),
   })
   .meta({ id: 'SimulateEventRequest' });
 
