@@ -73,6 +73,7 @@ test('lenders: a rename is a new version of the products of that lender, with th
       { version: 2, lender_name: 'After', changed },
       { version: 1, lender_name: 'Before', changed: null },
     ]);
+  expect(await ops.text('products show M310001', 'Product 0')).toContain('    lender_name: Before to After');
   expect(await versionsOf('Product 2')).toMatchObject([{ version: 1, lender_name: 'Lender A' }]);
   // Nothing is left to rename, and an import of the same file changes nothing.
   expect(await ops.json(...rename)).toMatchObject({ new_versions: 0 });

@@ -4,7 +4,7 @@ import { openApplication } from '../support/applications';
 import { addEndpoint } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../support/values';
-import { PRODUCT_ROW, useOps } from './run';
+import { useOps } from './run';
 
 const ops = useOps();
 beforeAll(async () => {
@@ -83,20 +83,6 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
   const [{ change_id: change }] = found;
   expect(await ops.json('changes show', String(change))).toEqual(found[0]);
   expect(await ops.text('changes show', String(change))).toMatch(/^partner_id +P100002$/m);
-});
-
-test('products show says what each version changed', async () => {
-  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
-  for (const change of [{}, { apr: '12.9', maximum_loan_amount: '20000.00' }])
-    await ops.import('products', [{ ...PRODUCT_ROW, ...change }]);
-  const shown = await ops.json('products show M300001', 'Classic 12');
-  const changed = [
-    { field: 'apr', from: '9.9', to: '12.9' },
-    { field: 'maximum_loan_amount', from: '25000.00', to: '20000.00' },
-  ];
-  expect(shown.versions).toMatchObject([{ changed }, { changed: null }]);
-  const text = await ops.text('products show M300001', 'Classic 12');
-  expect(text).toContain('    maximum_loan_amount: 25000.00 to 20000.00');
 });
 
 test('usage of a month: of all partners, and of one by event type with the limit of tests', async () => {

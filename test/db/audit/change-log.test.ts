@@ -30,12 +30,3 @@ test.each(FORBIDDEN)('refuses: %s', async (statement) => {
   });
   expect(await listChanges(database.db, { subject: 'key_1', limit: 10 })).toHaveLength(1);
 });
-
-test('is undone with the change that it describes', async () => {
-  const undo = database.db.transaction(async (tx) => {
-    await appendChange(tx, change('undone'));
-    throw new Error('the change failed');
-  });
-  await expect(undo).rejects.toThrow('the change failed');
-  expect(await listChanges(database.db, { subject: 'undone', limit: 10 })).toEqual([]);
-});
