@@ -21,8 +21,8 @@ const FACTS: DeliveryFacts = {
   endpointActive: true,
   now: NOW,
 };
-const retrying = { state: 'started', nextAttemptAt: at('12:05:00') } as const;
-const paused = { ...retrying, pausedAt: at('11:00:00'), pausedBy: 'jane' } as const;
+const next = (time: string) => ({ state: 'started', nextAttemptAt: at(time) }) as const;
+const paused = { ...next('12:05:00'), pausedAt: at('11:00:00'), pausedBy: 'jane' } as const;
 const sending = { attemptBeganAt: at('11:59:58') } as const;
 const behind = { earlier: 'ntf_1' } as const;
 const begun = (time: string) => ({ state: 'started', takenAt: at(time) }) as const;
@@ -41,7 +41,7 @@ const until = (doing: string, time: string | null, more = {}) => ({
 });
 const SENDING = since('sending', '11:59:58');
 const PAUSED = since('paused', '11:00:00', { by: 'jane' });
-const earlier = { notificationId: 'ntf_1' };
+const earlier = (time: string | null) => until('waiting_for_earlier', time, { notificationId: 'ntf_1' });
 
 test.each<[string, Partial<DeliveryFacts>, unknown]>([
   ['ended', ended, since('ended', '10:00:00', { state: 'failed', reason: 'exhausted' })],
@@ -54,18 +54,10 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
     { ...behind, partnerPaused },
     since('partner_paused', '11:59:59', { by: 'joe' }),
   ],
-  ['being sent while its partner is paused', { ...retrying, ...sending, partnerPaused }, SENDING],
-  ['between attempts', retrying, until('waiting_for_attempt', '12:05:00')],
-  [
-    'an attempt that is just due',
-    { ...retrying, nextAttemptAt: at('11:59:55') },
-    until('waiting_for_attempt', '11:59:55'),
-  ],
-  [
-    'an attempt that nobody makes',
-    { ...retrying, nextAttemptAt: at('11:50:00') },
-    since('attempt_overdue', '11:50:00'),
-  ],
+  ['being sent while its partner is paused', { ...next('12:05:00'), ...sending, partnerPaused }, SENDING],
+  ['between attempts', next('12:05:00'), until('waiting_for_attempt', '12:05:00')],
+  ['an attempt that is just due', next('11:59:55'), until('waiting_for_attempt', '11:59:55')],
+  ['an attempt that nobody makes', next('11:50:00'), since('attempt_overdue', '11:50:00')],
   ['the first attempt', { ...begun('11:59:57'), ...sending }, SENDING],
   ['taken, its workflow started', begun('11:59:59'), since('starting', '11:59:59')],
   ['taken, its workflow not started yet', claimed('11:59:59', '12:00:59'), since('starting', '11:59:59')],
@@ -78,17 +70,9 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
   ['its workflow started, and no attempt began', begun('11:59:50'), since('attempt_overdue', '11:59:50')],
   ['taken by a worker that died', claimed('11:50:00', '11:51:00'), since('due', '11:51:00')],
   ['no endpoint', { endpointActive: false, ...behind }, { doing: 'without_endpoint' }],
-  ['behind an earlier event', behind, until('waiting_for_earlier', null, earlier)],
-  [
-    'behind an earlier event that failed once',
-    { ...behind, dueAt: at('12:00:30') },
-    until('waiting_for_earlier', '12:00:30', earlier),
-  ],
-  [
-    'behind an earlier event, and slots are full',
-    { ...behind, slotsFull: true },
-    until('waiting_for_earlier', null, earlier),
-  ],
+  ['behind an earlier event', behind, earlier(null)],
+  ['behind an earlier event that failed once', { ...behind, dueAt: at('12:00:30') }, earlier('12:00:30')],
+  ['behind an earlier event, and slots are full', { ...behind, slotsFull: true }, earlier(null)],
   ['given back', { dueAt: at('12:00:05') }, until('put_off', '12:00:05')],
   ['due, while no workflow can be started', { startsFail: true, slotsFull: true }, until('put_off', null)],
   ['over its share', { slotsFull: true, testsFull: true }, since('waiting_for_slot', '11:59:00')],

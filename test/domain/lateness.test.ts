@@ -1,4 +1,5 @@
-import { lateReasons, latenessMs, type LatenessFacts, reasonText } from '../../domain/lateness';
+import { lateReasons, latenessMs, reasonText } from '../../domain/lateness';
+import type { LatenessFacts, LateReason } from '../../domain/lateness';
 
 const at = (time: string) => new Date(`2026-11-22T${time}Z`);
 const FACTS: LatenessFacts = {
@@ -17,8 +18,23 @@ const attempt = (time: string, failure: string | null, httpStatus: number | null
   failure,
   httpStatus,
 });
-const from = (begin: string, end: string | null) => ({ from: at(begin), to: end === null ? null : at(end) });
+const until = (end: string | null) => (end === null ? null : at(end));
+/** A reason, or an interruption, from one time of this day to another, or still going on. */
+function reason(why: LateReason['why'], what: string | null, begin: string, end: string | null = begin) {
+  return { why, what, from: at(begin), to: until(end) };
+}
+const HELD = reason('held', 'endpoint_gone', '12:00:00', '12:05:00');
+const PAUSED = reason('paused', 'jane', '12:05:00', '12:09:00');
+const STILL_PAUSED = reason('paused', 'jane', '12:00:00', null);
+const OUTAGE = reason('our_outage', 'temporal', '11:59:00', '12:09:30');
 const late = { attempts: [attempt('12:09:59', null)] };
+const interrupted = (...interruptions: LatenessFacts['interruptions']) => ({ ...late, interruptions });
+/** Behind an earlier event, which was over at this time. */
+const behind = (end: string | null) => ({
+  ...late,
+  earlier: { from: at('11:59:00'), to: until(end), notificationId: 'ntf_1' },
+});
+const earlier = (end: string) => [reason('earlier_event', 'ntf_1', '12:00:00', end)];
 
 test.each<[string, Partial<LatenessFacts>, unknown[]]>([
   ['an event that was delivered at once', {}, []],
@@ -32,74 +48,45 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
         attempt('12:09:59', null),
       ],
     },
-    [
-      { why: 'failed', what: '500 (2 times)', ...from('12:00:01', '12:01:06') },
-      { why: 'failed', what: 'timeout', ...from('12:00:06', '12:00:06') },
-    ],
+    [reason('failed', '500 (2 times)', '12:00:01', '12:01:06'), reason('failed', 'timeout', '12:00:06')],
   ],
   [
     'a hold and a pause, but none that was over before or began after',
-    {
-      ...late,
-      interruptions: [
-        { why: 'paused', what: 'joe', ...from('11:00:00', '11:59:00') },
-        { why: 'held', what: 'endpoint_gone', ...from('12:00:00', '12:05:00') },
-        { why: 'paused', what: 'jane', ...from('12:05:00', '12:09:00') },
-        { why: 'paused', what: 'joe', ...from('12:30:00', null) },
-      ],
-    },
-    [
-      { why: 'held', what: 'endpoint_gone', ...from('12:00:00', '12:05:00') },
-      { why: 'paused', what: 'jane', ...from('12:05:00', '12:09:00') },
-    ],
+    interrupted(
+      reason('paused', 'joe', '11:00:00', '11:59:00'),
+      HELD,
+      PAUSED,
+      reason('paused', 'joe', '12:30:00', null),
+    ),
+    [HELD, PAUSED],
   ],
-  [
-    'an outage of ours',
-    { ...late, interruptions: [{ why: 'our_outage', what: 'temporal', ...from('11:59:00', '12:09:30') }] },
-    [{ why: 'our_outage', what: 'temporal', ...from('11:59:00', '12:09:30') }],
-  ],
-  [
-    'a wait for the earlier event of the application',
-    { ...late, earlier: { ...from('11:59:00', '12:09:58'), notificationId: 'ntf_1' } },
-    [{ why: 'earlier_event', what: 'ntf_1', ...from('12:00:00', '12:09:58') }],
-  ],
+  ['an outage of ours', interrupted(OUTAGE), [OUTAGE]],
+  ['a wait for the earlier event of the application', behind('12:09:58'), earlier('12:09:58')],
   [
     'the same when nothing is known of the end of that one: it waited until its own first attempt',
-    { ...late, earlier: { ...from('11:59:00', null), notificationId: 'ntf_1' } },
-    [{ why: 'earlier_event', what: 'ntf_1', ...from('12:00:00', '12:09:59') }],
+    behind(null),
+    earlier('12:09:59'),
   ],
   [
     'a resend that brought the delivery',
     { sentAgainAt: at('12:09:00'), attempts: [attempt('12:00:01', 'timeout'), attempt('12:09:59', null)] },
-    [
-      { why: 'failed', what: 'timeout', ...from('12:00:01', '12:00:01') },
-      { why: 'sent_again', what: null, ...from('12:09:00', '12:09:00') },
-    ],
+    [reason('failed', 'timeout', '12:00:01'), reason('sent_again', null, '12:09:00')],
   ],
   ['a resend of what had been delivered', { sentAgainAt: at('12:30:00') }, []],
   [
     'a wait that nothing else explains: for a slot of its endpoint',
     late,
-    [{ why: 'no_free_slot', what: null, ...from('12:00:00', '12:09:59') }],
+    [reason('no_free_slot', null, '12:00:00', '12:09:59')],
   ],
   [
     'one that is still paused',
-    {
-      deliveredAt: null,
-      attempts: [],
-      interruptions: [{ why: 'paused', what: 'jane', ...from('12:00:00', null) }],
-    },
-    [{ why: 'paused', what: 'jane', ...from('12:00:00', null) }],
+    { ...interrupted(STILL_PAUSED), deliveredAt: null, attempts: [] },
+    [STILL_PAUSED],
   ],
   [
     'an attempt whose process died',
-    {
-      attempts: [
-        { at: at('12:00:01'), outcome: 'unknown', failure: null, httpStatus: null },
-        attempt('12:00:31', null),
-      ],
-    },
-    [{ why: 'unanswered', what: '1', ...from('12:00:01', '12:00:01') }],
+    { attempts: [{ ...attempt('12:00:01', null), outcome: 'unknown' }, attempt('12:00:31', null)] },
+    [reason('unanswered', '1', '12:00:01')],
   ],
 ])('%s', (_, facts, reasons) => expect(lateReasons({ ...FACTS, ...facts })).toEqual(reasons));
 

@@ -19,49 +19,32 @@ const UNKNOWN: Readonly<Partial<Record<IdName, string>>> = {
   event: '999999999',
 };
 /** What is neither an id nor read by a parser of its own: names, references, files, decimal numbers. */
-const FREE_TEXT = [
-  '--action',
-  '--deposit-floor-amount',
-  '--deposit-floor-percent',
-  '--lender-reference',
-  '--merchant-reference',
-  '--name',
-  '--product',
-  '--reference-format',
-  '--trading-name',
-  '--url',
-  'build-id',
-  'credit-product',
-  'file',
-];
+const FREE_TEXT =
+  '--action --deposit-floor-amount --deposit-floor-percent --lender-reference --merchant-reference --name ' +
+  '--product --reference-format --trading-name --url build-id credit-product file';
 
 // Nothing is run here.
 const commands = leaves(buildProgram({} as OpsDeps));
-const parameters = commands.flatMap(([command, { options, registeredArguments }]) =>
-  [...options, ...registeredArguments].map((parameter) => ({
-    command,
-    options,
-    registeredArguments,
-    parameter,
-  })),
+const parameters = commands.flatMap(([words, command]) =>
+  [...command.options, ...command.registeredArguments].map((parameter) => ({ words, command, parameter })),
 );
 const nameOf = (parameter: Option | Argument) =>
   parameter instanceof Argument ? parameter.name() : (parameter.long ?? '');
 
 /** Where an id is expected: `ops notifications list --partner`. `call` has the arguments with this id. */
-const expected = parameters.flatMap(({ command, options, registeredArguments, parameter }) => {
+const expected = parameters.flatMap(({ words, command, parameter }) => {
   const kind = idNameOf(parameter.parseArg);
   if (kind === undefined) return [];
-  const required = options
+  const required = command.options
     .filter((one) => one.mandatory && one !== parameter)
     .flatMap(({ long = '' }) => [long, REQUIRED[long ?? ''] ?? '']);
   const operands = (id: string) =>
-    registeredArguments
+    command.registeredArguments
       .filter((one) => one.required || one === parameter)
       .map((one) => (one === parameter ? id : one.parseArg === undefined ? 'x' : 'M300001'));
   const option = (id: string) => (parameter instanceof Argument ? [] : [nameOf(parameter), id]);
-  const call = (id: string) => [...command, ...required, ...option(id), '--', ...operands(id)];
-  return [{ command, name: nameOf(parameter), kind, call }];
+  const call = (id: string) => [...words, ...required, ...option(id), '--', ...operands(id)];
+  return [{ command: words, name: nameOf(parameter), kind, call }];
 });
 
 const ops = useOps();
@@ -71,7 +54,7 @@ test('each argument and option takes an id that is looked up, has a parser of it
     .map(({ parameter }) => parameter)
     .filter(({ parseArg, argChoices }) => parseArg === undefined && argChoices === undefined)
     .filter((one) => one instanceof Argument || one.required || one.optional);
-  expect([...new Set(free.map(nameOf))].toSorted()).toEqual(FREE_TEXT);
+  expect([...new Set(free.map(nameOf))].toSorted().join(' ')).toBe(FREE_TEXT);
   expect(expected.length).toBeGreaterThan(50);
 });
 
