@@ -13,9 +13,7 @@ fileNeeds('Prometheus');
 
 /** The exporters of the compose file, as the system's packages bring them: what alerts ask of them is there. */
 let programs: Programs;
-beforeAll(async () => {
-  programs = await openPrograms();
-});
+beforeAll(async () => void (programs = await openPrograms()));
 afterAll(() => programs.close());
 
 function expectServed(served: Served, prefix: RegExp, atLeast: number): void {

@@ -3,9 +3,7 @@ import type { TemporalOrders } from '../../ops/temporal';
 import { useOps } from './run';
 
 const ops = useOps();
-beforeEach(() => {
-  ops.temporal = {};
-});
+beforeEach(() => void (ops.temporal = {}));
 
 /** A deployment that does what it is told. */
 function deploymentOf(...builds: string[]): void {

@@ -13,9 +13,7 @@ import { setServiceClock } from '../../support/notifications';
 const partnerId = 'P100001';
 const database = useDatabase({ poolSize: 20 });
 
-beforeAll(async () => {
-  await createPartner(database.db, { partnerId, name: 'Example' });
-});
+beforeAll(() => createPartner(database.db, { partnerId, name: 'Example' }));
 
 beforeEach(() => clock(0));
 

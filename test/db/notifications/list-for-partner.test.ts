@@ -16,9 +16,7 @@ let pages: Database;
 // Before the database is dropped.
 afterAll(() => pages.close());
 const database = useDatabase({ statementTimeoutMs: 60_000 });
-beforeAll(() => {
-  pages = openDatabaseAt(database.url, { byIndex: true });
-});
+beforeAll(() => void (pages = openDatabaseAt(database.url, { byIndex: true })));
 
 const all: PageWanted = {
   partnerId: PARTNER_ID,

@@ -5,11 +5,9 @@ import { until } from '../../support/delivery';
 const database = useDatabase();
 let heard: string[];
 
-beforeAll(async () => {
-  await database.sql.listen('waiting', (payload) => heard.push(payload));
-});
-beforeEach(() => (heard = []));
 const channel = 'waiting';
+beforeAll(() => database.sql.listen(channel, (payload) => heard.push(payload)));
+beforeEach(() => (heard = []));
 
 /** Postgres delivers in the order of commits: when this one is heard, no earlier one is still to come. */
 async function heardSoFar(): Promise<string[]> {

@@ -151,12 +151,7 @@ test('payloads are emptied by the day and their rows stay; what lost its body ca
   const later = await storeOldNotification(database, DAYS.payloads + 1, 'failed');
   const kept = await storeOldNotification(database, DAYS.payloads - 1);
   expect(await step('payloads', { batch: 1 })).toMatchObject({ removed: 2, more: false });
-  expect(await payloads()).toEqual({
-    [past]: '',
-    [open]: '{"a":1} ok',
-    [later]: '',
-    [kept]: '{"a":1} ok',
-  });
+  expect(await payloads()).toEqual({ [past]: '', [open]: '{"a":1} ok', [later]: '', [kept]: '{"a":1} ok' });
   await expect(resendNotification(database.db, later)).rejects.toThrow('its body was removed');
   // The mark has waited for the one that had not ended.
   await putInState(database, open, 'expired');

@@ -158,9 +158,7 @@ describe('a connection that closes', () => {
   /** After that a silent connection is closed: db/postgres/connect.ts. */
   const QUIET_MS = STATEMENT_TIMEOUT_MS + 2_000;
   let database: Database;
-  beforeAll(() => {
-    database = open(1, clone.url, STATEMENT_TIMEOUT_MS);
-  });
+  beforeAll(() => void (database = open(1, clone.url, STATEMENT_TIMEOUT_MS)));
 
   test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
     await database.sql`select 1`;

@@ -23,9 +23,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'other.pem'), (await createTestTls()).ca);
   await enableTls(server, own);
 });
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((database) => database.close()));
-});
+afterEach(() => Promise.all(opened.splice(0).map((database) => database.close())));
 afterAll(async () => {
   await server?.close();
   await plain?.close();
