@@ -47,6 +47,8 @@ const creditProductField = textOrNull(
   'Classic credit 12 months',
 );
 
+const sequenceField = z.int().min(1);
+
 const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
   event_id: text(
     'The same in every attempt, and in the header webhook-id: drop what you have seen.',
@@ -56,13 +58,10 @@ const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: 
   api_version: z.literal('v1'),
   environment: z.enum(['sandbox', 'live']),
   created_at: moment('When the event was made, UTC.'),
-  sequence: z
-    .int()
-    .min(1)
-    .meta({
-      description: 'Counts the events of one application: drop one that is older than what you have.',
-      examples: [3],
-    }),
+  sequence: sequenceField.meta({
+    description: 'Counts the events of one application: drop one that is older than what you have.',
+    examples: [3],
+  }),
   data: z.object({ ...applicationFields, ...state, ...amounts, credit_product: creditProductField }),
 });
 
@@ -187,10 +186,7 @@ export const partnerApplicationSchema = answerSchema('CreditApplicationResponse'
   events: z
     .array(
       z.object({
-        sequence: z
-          .int()
-          .min(1)
-          .meta({ examples: [3] }),
+        sequence: sequenceField.meta({ examples: [3] }),
         event_id: eventIdField,
         notification_id: notificationIdField.meta({ description: 'The notification that brings it.' }),
         event_type: z.string().meta({ examples: ['credit_application.accepted'] }),

@@ -149,12 +149,8 @@ function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void
     throw new Refused('conflict', `Key ${keyId} was already replaced by ${replacedBy}: rotate that one.`);
 }
 
-type ApiKey = Readonly<typeof apiKeys.$inferSelect>;
-
-export interface ApiKeyRecord extends Pick<
-  ApiKey,
-  'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt'
-> {
+type Recorded = 'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt';
+export interface ApiKeyRecord extends Readonly<Pick<typeof apiKeys.$inferSelect, Recorded>> {
   readonly partnerState: Partner['state'];
 }
 

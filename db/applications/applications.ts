@@ -13,17 +13,8 @@ export type LenderEvent = typeof lenderEvents.$inferSelect;
 
 export type ApplicationStory = NonNullable<Awaited<ReturnType<typeof findApplication>>>;
 
-type StatusNotification = Pick<
-  NotificationSummary,
-  | 'notificationId'
-  | 'eventId'
-  | 'eventType'
-  | 'sequence'
-  | 'state'
-  | 'endReason'
-  | 'createdAt'
-  | 'deliveredAt'
->;
+type StatusNotification = Pick<NotificationSummary, 'notificationId' | 'eventId' | 'eventType' | 'sequence'> &
+  Pick<NotificationSummary, 'state' | 'endReason' | 'createdAt' | 'deliveredAt'>;
 
 const NOTIFICATIONS = `
   select ${columns('n', 'notification_id, event_id, event_type, sequence, state, end_reason, created_at, delivered_at')}

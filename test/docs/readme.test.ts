@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import { testNotificationResponseSchema } from '../../contracts/notifications';
 import { seedDemo } from '../../dev/seed';
 import { startTestApi, type TestApi } from '../support/api';
@@ -23,22 +22,16 @@ afterAll(async () => {
   await database.close();
 });
 
-test('the product that the README shows has every field of the contract', () => {
-  for (const product of sample.data.products)
-    expect(Object.keys(product)).toEqual(Object.keys(productItemSchema.shape));
-  expect(quoteResponseSchema.strict().parse(sample)).toEqual(sample);
-});
-
 test('the README’s request is answered as the README shows', async () => {
   const [, sent = ''] = /-d '(\{.*\})'/.exec(readme) ?? [];
   const { body } = await api.call({ body: JSON.parse(sent) });
   const { data } = JSON.parse(
     JSON.stringify(body).replaceAll(body.data.service_quote_id, sample.data.service_quote_id),
   );
-  expect(data.summary).toEqual(sample.data.summary);
-  expect(data.merchant_reference).toBe(sample.data.merchant_reference);
-  const [shown] = sample.data.products;
-  expect(data.products).toContainEqual(shown);
+  const { products } = sample.data;
+  expect({ success: true, data: { ...data, products } }).toEqual(sample);
+  // As text, so that the order of the fields counts.
+  expect(data.products.map((one: unknown) => JSON.stringify(one))).toContain(JSON.stringify(products[0]));
   expect(data.products).toHaveLength(9);
   expect(readme).toContain('nine products');
 });

@@ -78,11 +78,7 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
     late,
     [reason('no_free_slot', null, '12:00:00', '12:09:59')],
   ],
-  [
-    'one that is still paused',
-    { ...interrupted(STILL_PAUSED), deliveredAt: null, attempts: [] },
-    [STILL_PAUSED],
-  ],
+  ['one still paused', { ...interrupted(STILL_PAUSED), deliveredAt: null, attempts: [] }, [STILL_PAUSED]],
   [
     'an attempt whose process died',
     { attempts: [{ ...attempt('12:00:01', null), outcome: 'unknown' }, attempt('12:00:31', null)] },

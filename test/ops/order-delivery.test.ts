@@ -38,6 +38,11 @@ test('signals the workflow of that generation, and no other', async () => {
   expect(await orderDelivery(target(), delivery, 'pause')).toBe(false);
 });
 
+test('a deployment of which no worker has connected has no builds', async () => {
+  const none = { current: null, ramping: null, builds: [] };
+  expect(await orders(target()).describeDeployment()).toEqual(none);
+});
+
 test('a namespace that is not there is no missing workflow', async () => {
   const elsewhere = { ...target(), namespace: 'no-such-namespace' };
   await expect(orderDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);

@@ -7,6 +7,7 @@ import {
   openAttempt,
   recordAttempt,
   type AttemptRef,
+  type NotificationEnd,
 } from '../../../db/notifications/attempt';
 import { resendNotification } from '../../../db/notifications/resend';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
@@ -38,11 +39,8 @@ async function stored(partnerId: string) {
 
 const opened = (ref: NotificationRef) => openedAttempt(database, ref);
 
-const record = (
-  ref: { notificationId: string; attemptNumber: number },
-  outcome: DeliveryOutcome,
-  end: Parameters<typeof recordAttempt>[3] = null,
-) => recordAttempt(database.db, ref, { outcome, address: '192.0.2.1' }, end);
+const record = (ref: AttemptRef, outcome: DeliveryOutcome, end: NotificationEnd | null = null) =>
+  recordAttempt(database.db, ref, { outcome, address: '192.0.2.1' }, end);
 
 const row = async (notificationId: string) =>
   (await database.sql`select * from notifications_now where notification_id = ${notificationId}`)[0];
