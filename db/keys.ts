@@ -216,11 +216,7 @@ export async function issueKey(
   return { key, summary: (await findKey(db, row.keyId)) as ApiKeySummary };
 }
 
-export const {
-  rotate: rotateKey,
-  revoke: revokeKey,
-  setState: setKeyState,
-} = keyChanges<ApiKeySummary>({
+export const apiKeyChanges = keyChanges<ApiKeySummary>({
   table: 'api_keys',
   find: findKey,
   issueSuccessor: (tx, old, expiresInSeconds) => issueKey(tx, { ...old, expiresInSeconds }),
@@ -291,11 +287,7 @@ export async function issueServiceKey(
   return { key, summary: (await findServiceKey(db, row.keyId)) as ServiceKeySummary };
 }
 
-export const {
-  rotate: rotateServiceKey,
-  revoke: revokeServiceKey,
-  setState: setServiceKeyState,
-} = keyChanges<ServiceKeySummary>({
+export const serviceKeyChanges = keyChanges<ServiceKeySummary>({
   table: 'service_keys',
   find: findServiceKey,
   issueSuccessor: (tx, old, expiresInSeconds) => issueServiceKey(tx, { ...old, expiresInSeconds }),

@@ -1,23 +1,14 @@
 import type { Command } from 'commander';
 import {
+  apiKeyChanges,
   issueKey,
-  listKeys,
-  revokeKey,
-  rotateKey,
-  setKeyState,
-  type ApiKeySummary,
-  type Changed,
-  type Issued,
-  type KeyChanges,
-  type KeyEnvironment,
-  type KeySummary,
   issueServiceKey,
-  listServiceKeys,
-  revokeServiceKey,
-  rotateServiceKey,
-  setServiceKeyState,
   lastUses,
+  listKeys,
+  listServiceKeys,
+  serviceKeyChanges,
 } from '../db/keys';
+import type { ApiKeySummary, Changed, Issued, KeyChanges, KeyEnvironment, KeySummary } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { duration, durationOrNever, environmentOption, inPages, overlapOption, paged } from './arguments';
 import type { Page } from './arguments';
@@ -86,7 +77,7 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   addLifecycle(keys, deps, {
     noun: 'keys',
     id: 'key',
-    changes: { rotate: rotateKey, revoke: revokeKey, setState: setKeyState },
+    changes: apiKeyChanges,
     owner: ({ partnerId }) => partnerId,
     details: ({ partnerId }) => ({ partner_id: partnerId }),
   });
@@ -136,7 +127,7 @@ export function addServiceKeyCommands(program: Command, deps: OpsDeps): void {
   addLifecycle(keys, deps, {
     noun: 'service-keys',
     id: 'serviceKey',
-    changes: { rotate: rotateServiceKey, revoke: revokeServiceKey, setState: setServiceKeyState },
+    changes: serviceKeyChanges,
     owner: ({ name }) => name,
     details: ({ name, lender, environment }) => ({ name, lender, environment }),
   });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createKeyUses } from '../../api/catalogue';
 import { switchPartner } from '../../db/catalogue/partners';
-import { issueKey, lastUses, revokeKey, rotateKey, setKeyState } from '../../db/keys';
+import { apiKeyChanges, issueKey, lastUses } from '../../db/keys';
 import { opsJson } from '../ops/run';
 import { PARTNER_ID, startTestApi, type TestApi, useApi } from '../support/api';
 import { useDatabase } from '../support/database';
@@ -46,9 +46,9 @@ const timeToRefusal = (of: TestApi, key: string) => timeUntil(async () => (await
 
 test('an inactive key is refused until it is active again', async () => {
   const { key, keyId } = await newKey();
-  await setKeyState(api.database.db, keyId, 'inactive');
+  await apiKeyChanges.setState(api.database.db, keyId, 'inactive');
   await timeToRefusal(api, key);
-  await setKeyState(api.database.db, keyId, 'active');
+  await apiKeyChanges.setState(api.database.db, keyId, 'active');
   await heardOf(key);
   expect(await statusOf(key)).toBe(200);
 });
@@ -65,7 +65,7 @@ test("an inactive partner's keys are refused", async () => {
 test('an expired key is refused; rotation lets the old key live for the overlap and no longer', async () => {
   const expiring = await newKey(3);
   const { key, keyId } = await newKey();
-  const rotated = await rotateKey(api.database.db, { keyId, overlapSeconds: 3 });
+  const rotated = await apiKeyChanges.rotate(api.database.db, { keyId, overlapSeconds: 3 });
   await heardOf(rotated.key);
   const all = () => Promise.all([expiring.key, key, rotated.key].map((one) => statusOf(one)));
   expect(await all()).toEqual([200, 200, 200]);
@@ -89,7 +89,7 @@ describe('two API processes', () => {
     expect([await statusOf(key, api), await statusOf(key, other)]).toEqual([200, 200]);
     // The listening connection of the second is held still: it stays open and carries nothing.
     proxy.freeze();
-    await revokeKey(api.database.db, keyId);
+    await apiKeyChanges.revoke(api.database.db, keyId);
     const [mine, theirs] = await Promise.all([timeToRefusal(api, key), timeToRefusal(other, key)]);
     expect(mine).toBeLessThan(1_000);
     expect(theirs).toBeLessThan(1_000);
@@ -128,7 +128,7 @@ describe('two API processes', () => {
     const { key, keyId } = await newKey();
     await heardOf(key, other);
     expect(await statusOf(key, other)).toBe(200);
-    await revokeKey(api.database.db, keyId);
+    await apiKeyChanges.revoke(api.database.db, keyId);
     expect(await timeToRefusal(other, key)).toBeLessThan(1_000);
   });
 });

@@ -1,11 +1,9 @@
 import {
   findServiceKeysByHash,
+  hashKey,
   issueServiceKey,
   listServiceKeys,
-  revokeServiceKey,
-  rotateServiceKey,
-  setServiceKeyState,
-  hashKey,
+  serviceKeyChanges,
 } from '../../db/keys';
 import { useApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
@@ -65,13 +63,13 @@ test('an expired, an inactive and a revoked key are refused at once', async () =
   expect(await statusOf(expiring.key)).toBe(401);
 
   const { key, summary } = await issue();
-  await setServiceKeyState(api.database.db, summary.keyId, 'inactive');
+  await serviceKeyChanges.setState(api.database.db, summary.keyId, 'inactive');
   expect(await statusOf(key)).toBe(401);
-  await setServiceKeyState(api.database.db, summary.keyId, 'active');
+  await serviceKeyChanges.setState(api.database.db, summary.keyId, 'active');
   expect(await statusOf(key)).toBe(404);
-  expect(await revokeServiceKey(api.database.db, summary.keyId)).toMatchObject({ changed: true });
+  expect(await serviceKeyChanges.revoke(api.database.db, summary.keyId)).toMatchObject({ changed: true });
   expect(await statusOf(key)).toBe(401);
-  await expect(setServiceKeyState(api.database.db, summary.keyId, 'active')).rejects.toMatchObject({
+  await expect(serviceKeyChanges.setState(api.database.db, summary.keyId, 'active')).rejects.toMatchObject({
     reason: 'conflict',
   });
 });
@@ -79,14 +77,14 @@ test('an expired, an inactive and a revoked key are refused at once', async () =
 test('rotated, both keys work until the overlap has ended', async () => {
   const old = await issue();
   const rotation = { keyId: old.summary.keyId, overlapSeconds: 3_600 };
-  const { key, replaced } = await rotateServiceKey(api.database.db, rotation);
+  const { key, replaced } = await serviceKeyChanges.rotate(api.database.db, rotation);
   expect([await statusOf(old.key), await statusOf(key)]).toEqual([404, 404]);
   await expire(old.summary.keyId);
   expect(await statusOf(old.key)).toBe(401);
   expect(await statusOf(key)).toBe(404);
   const successor = (await listServiceKeys(api.database.db)).at(-1);
   expect(successor).toMatchObject({ name: 'Lender A gateway', ...BINDING, keyId: replaced.replacedBy });
-  await expect(rotateServiceKey(api.database.db, { keyId: replaced.keyId })).rejects.toMatchObject({
+  await expect(serviceKeyChanges.rotate(api.database.db, { keyId: replaced.keyId })).rejects.toMatchObject({
     reason: 'conflict',
   });
 });

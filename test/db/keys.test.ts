@@ -1,12 +1,10 @@
 import { sql } from 'drizzle-orm';
 import {
+  apiKeyChanges,
+  findKeyByHash,
   generateKey,
   hashKey,
   issueKey,
-  revokeKey,
-  rotateKey,
-  setKeyState,
-  findKeyByHash,
   loadAllKeys,
   loadKeysOfPartner,
 } from '../../db/keys';
@@ -69,13 +67,13 @@ test.each([
   ['an overlap never lengthens the life of the old key', 60, undefined, '2026-11-21T12:01:00Z'],
 ])('rotates: %s', async (_, life, overlapSeconds, end) => {
   const old = await issue(life ?? undefined);
-  const { replaced } = await rotateKey(database.db, { keyId: old.summary.keyId, overlapSeconds });
+  const { replaced } = await apiKeyChanges.rotate(database.db, { keyId: old.summary.keyId, overlapSeconds });
   expect(replaced).toMatchObject({ expiresAt: new Date(end), expired: overlapSeconds === 0 });
 });
 
 test('refuses to rotate what is unknown, replaced, off, revoked or expired, or for longer than 7 days', async () => {
   const rotate = (keyId: string, overlapSeconds?: number) =>
-    rotateKey(database.db, { keyId, ...(overlapSeconds !== undefined && { overlapSeconds }) });
+    apiKeyChanges.rotate(database.db, { keyId, ...(overlapSeconds !== undefined && { overlapSeconds }) });
   await expect(rotate('key_unknown')).rejects.toMatchObject({ reason: 'not_found' });
   const { summary } = await issue();
   await expect(rotate(summary.keyId, 7 * 86_400 + 1)).rejects.toMatchObject({ reason: 'invalid' });
@@ -83,7 +81,7 @@ test('refuses to rotate what is unknown, replaced, off, revoked or expired, or f
   await rotate(summary.keyId, 7 * 86_400);
   await expect(rotate(summary.keyId)).rejects.toMatchObject({ reason: 'conflict' });
   const off = await issue();
-  await setKeyState(database.db, off.summary.keyId, 'inactive');
+  await apiKeyChanges.setState(database.db, off.summary.keyId, 'inactive');
   await expect(rotate(off.summary.keyId)).rejects.toThrow('is inactive');
   const expiring = await issue(60);
   await setClock('2026-11-21T12:01:00Z');
@@ -93,16 +91,18 @@ test('refuses to rotate what is unknown, replaced, off, revoked or expired, or f
 
 test('lets only one of two simultaneous rotations through', async () => {
   const { summary } = await issue();
-  const rotate = () => rotateKey(database.db, { keyId: summary.keyId });
+  const rotate = () => apiKeyChanges.rotate(database.db, { keyId: summary.keyId });
   const outcomes = await Promise.allSettled([rotate(), rotate()]);
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
 });
 
 test('revokes for good', async () => {
   const { keyId } = (await issue()).summary;
-  await revokeKey(database.db, keyId);
+  await apiKeyChanges.revoke(database.db, keyId);
   for (const state of ['active', 'inactive'] as const)
-    await expect(setKeyState(database.db, keyId, state)).rejects.toMatchObject({ reason: 'conflict' });
+    await expect(apiKeyChanges.setState(database.db, keyId, state)).rejects.toMatchObject({
+      reason: 'conflict',
+    });
 });
 
 test('refuses a key for an unknown partner, or one that has expired before it begins', async () => {
