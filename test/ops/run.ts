@@ -14,15 +14,6 @@ import { openDatabaseAt, useDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 import { asRole } from '../support/roles';
 
-export interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-  /** Standard output, or else standard error, as JSON. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
-  json(): any;
-}
-
 /** A product as an import file has it. */
 export const PRODUCT_ROW = {
   merchant_id: 'M300001',
@@ -85,19 +76,22 @@ export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
 export const connectAsOps = (url: string) => () => openDatabaseAt(asRole(url, 'ops'));
 
 /** Runs one command and keeps what it prints. @param args the first may be several words. */
-export async function runWith(deps: Omit<OpsDeps, 'out' | 'err'>, args: readonly string[]): Promise<Outcome> {
+export async function runWith(deps: Omit<OpsDeps, 'out' | 'err'>, args: readonly string[]) {
   let [out, err] = ['', ''];
   const prints = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
   const [first = '', ...more] = args;
   const words = [...first.split(' ').filter((word) => word !== ''), ...more];
   const code = await runOps({ ...deps, ...prints }, words);
-  return { code, out, err, json: () => JSON.parse(out === '' ? err : out) as unknown };
+  /** Standard output, or else standard error, as JSON. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into documents of every form
+  const json = (): any => JSON.parse(out === '' ? err : out);
+  return { code, out, err, json };
 }
 
-function succeeded(args: readonly string[], outcome: Outcome): unknown {
-  const { code, err } = outcome;
+type Outcome = Awaited<ReturnType<typeof runWith>>;
+function succeeded(args: readonly string[], { code, err, json }: Outcome): unknown {
   if (code !== 0) throw new Error(`ops ${args.join(' ')} ended with ${code}: ${err}`);
-  return outcome.json();
+  return json();
 }
 
 /** The command line over the database of a test; Temporal is away. @returns the JSON document of a command that succeeds */
