@@ -40,9 +40,10 @@ export function month(text: string): string {
 /** Takes some of these words, comma-separated or by repeating the option. */
 export function wordsOption(flags: string, description: string, allowed: readonly string[]): Option {
   const all = allowed.join(', ');
-  return new Option(flags, `${description}: ${all}`).argParser((text, before: readonly string[] = []) => {
+  return new Option(flags, `${description}: ${all}`).argParser((text, before?: readonly string[]) => {
     const words = commaSeparated(text);
-    if (words.length > 0 && words.every((word) => allowed.includes(word))) return [...before, ...words];
+    if (words.length > 0 && words.every((word) => allowed.includes(word)))
+      return [...(before ?? []), ...words];
     throw new InvalidArgumentError(`Allowed are ${all}.`);
   });
 }

@@ -238,7 +238,7 @@ export function createSharedCommit<Row>(options: SharedCommitOptions<Row>) {
      * Resolves when the row is durably stored.
      * @throws QueueFullError, NotStoredError or the error of the database
      */
-    add(row: Row): Promise<void> {
+    add: (row: Row): Promise<void> => {
       if (waiting.length >= mostWaiting)
         return Promise.reject(new QueueFullError(`${mostWaiting} rows are already waiting to be stored`));
       return new Promise((resolve, reject) => {

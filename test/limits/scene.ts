@@ -93,6 +93,6 @@ export async function openScene(temporal: TestTemporal, timeZones = ['UTC', 'UTC
       taken.clear();
       answer(() => 200);
     },
-    close: scene.close,
+    close: () => scene.close(),
   };
 }

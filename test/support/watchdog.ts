@@ -27,7 +27,7 @@ export async function watchedDirectory(purpose: string, parent?: string) {
   return {
     directory,
     /** Removes both. */
-    async remove(): Promise<void> {
+    remove: async (): Promise<void> => {
       await removeDirectory(directory);
       dismiss();
     },
