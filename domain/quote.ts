@@ -195,7 +195,6 @@ function priceProduct(
   const plan = planRepayments(product, loanPence);
   const firstPayments = { monthly_repayment: plan.monthlyRepaymentPence, deposit: depositPence, none: 0 };
   return {
-    ...plan,
     product,
     purchasePricePence: pricePence,
     depositPence,
@@ -205,6 +204,11 @@ function priceProduct(
       product.firstIntervalDays === null
         ? { value: Math.max(1, product.deferralMonths), unit: 'months' }
         : { value: product.firstIntervalDays, unit: 'days' },
+    // One by one: a spread costs as much as the pricing (bench:quote).
+    monthlyRepaymentPence: plan.monthlyRepaymentPence,
+    finalRepaymentPence: plan.finalRepaymentPence,
+    totalPayablePence: plan.totalPayablePence,
+    costOfCreditPence: plan.costOfCreditPence,
     annualRateBasisPoints: annualRateBasisPoints(product, loanPence, plan.costOfCreditPence),
     financeUrl: links(loanPence, depositPence, product.creditProduct),
   };
