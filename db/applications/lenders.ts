@@ -8,6 +8,8 @@ import { Refused } from '../refused';
 
 export type Lender = typeof lenders.$inferSelect;
 
+const LENDER = /^[a-z][a-z0-9_]{1,31}$/;
+
 export async function findLender(db: DbOrTransaction, lender: string): Promise<Lender | null> {
   const [row] = await db.select().from(lenders).where(eq(lenders.lender, lender));
   return row ?? null;
@@ -17,11 +19,13 @@ export async function listLenders(db: DbOrTransaction): Promise<Lender[]> {
   return db.select().from(lenders).orderBy(asc(lenders.lender));
 }
 
-/** @throws Refused when it exists, or its format is invalid */
+/** @throws Refused when it exists, or its key or format is invalid */
 export async function addLender(
   db: DbOrTransaction,
   wanted: { readonly lender: string; readonly name: string; readonly referenceFormat: string },
 ): Promise<Lender> {
+  if (!LENDER.test(wanted.lender))
+    throw new Refused('invalid', 'A lender is 2 to 32 of a-z, 0-9 and _, and begins with a letter.');
   checkFormat(wanted.referenceFormat);
   const [added] = await db.insert(lenders).values(wanted).onConflictDoNothing().returning();
   if (added === undefined) throw new Refused('conflict', `Lender ${wanted.lender} already exists.`);
