@@ -99,6 +99,18 @@ test('every metric of ours is explained', () => {
   expect(served.filter((name) => !watch.includes(`\`${name}\``))).toEqual([]);
 });
 
+test('every setting is read', () => {
+  const readers = /^(api|bin|db|dev|ops|runtime|worker)\/(?!config\/settings\.ts).*\.ts$/;
+  const text = projectFiles
+    .filter((file) => readers.test(file))
+    .map(read)
+    .join('\n');
+  const names = Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group));
+  // @temporalio/envconfig reads these.
+  const ours = names.filter((name) => !name.startsWith('TEMPORAL_TLS'));
+  expect(ours.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+});
+
 test('every kind of operator event is explained', () => {
   const page = read('docs/operations/webhooks.md');
   expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`- \`${kind}\``))).toEqual([]);
