@@ -13,7 +13,7 @@ import { createPartner } from '../../db/catalogue/partners';
 import { openAttempt } from '../../db/notifications/attempt';
 import { SOMETHING_IS_DUE, type NotificationRef } from '../../db/notifications/notification';
 import { registerEndpoint } from '../../db/endpoints/endpoints';
-import { creditApplications, notifications } from '../../db/schema';
+import { creditApplications, deliveries, notifications } from '../../db/schema';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { until } from './delivery';
 
@@ -106,7 +106,7 @@ export async function storeMany(
  * test event's words for the rest.
  */
 export async function storeStatus(
-  database: Pick<Database, 'db' | 'sql'>,
+  { db }: Pick<Database, 'db'>,
   wanted: Owner & { applicationId?: string; sequence?: number; status?: ApplicationState },
 ): Promise<{ notificationId: string; eventId: string }> {
   const {
@@ -116,7 +116,6 @@ export async function storeStatus(
     sequence = 1,
     status = 'accepted',
   } = wanted;
-  const { db } = database;
   const notificationId = `ntf_${ulid()}`;
   const eventId = `evt_${ulid()}`;
   const eventType = `credit_application.${status}` as const;
@@ -155,7 +154,8 @@ export async function storeStatus(
       data: { ...data, credit_application_id: applicationId, merchant_reference: null, status },
     }),
   });
-  await putInState(database, notificationId, 'queued');
+  const queued = { notificationId, partnerId, environment, applicationId, sequence, test: false };
+  await db.insert(deliveries).values(queued);
   hint(db, SOMETHING_IS_DUE);
   return { notificationId, eventId };
 }
