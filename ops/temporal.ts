@@ -22,8 +22,8 @@ export type DeliveryOrder = keyof typeof DELIVERY_SIGNALS | 'cancel';
 /** A person waits for an order: Temporal answers in milliseconds, or is away. */
 const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
-/** A change of builds waits until the queues of the build have it. */
-const DEPLOYMENT_DEADLINE_MS = 15_000;
+/** A change of builds waits until the queues of the build have it; a busy server has been seen to need more than 15 s. */
+const DEPLOYMENT_DEADLINE_MS = 30_000;
 /** Some hundreds of histories are read and replayed in seconds. */
 const REPLAY_DEADLINE_MS = 300_000;
 const deliveriesIn = (status: string) =>
