@@ -17,6 +17,7 @@ APPLICATIONS = os.environ["FUZZ_APPLICATIONS"].split(",")
 MERCHANT_FORMAT = re.compile(r"(M[0-9]{6,7}|[A-Z]{2}(-[A-Z0-9]{4}){3})")
 PARTNER_FORMAT = re.compile(r"P[0-9]{6}")
 VISIBLE = re.compile(r"[!-~]{1,64}")
+LONGEST_PRODUCT = 200
 LOAN_FORMAT = re.compile(r"[1-9][0-9]*(\.[0-9]{1,2})?")
 
 
@@ -47,8 +48,9 @@ def map_body(context, body):
     draw = sum(map(ord, quote)) if matches(VISIBLE, quote) else 0
     if draw % 4 != 0:
         body["service_quote_id"] = QUOTES[draw % len(QUOTES)]
-        # A generated name is no product of a quote.
-        if isinstance(body.get("credit_product"), str) and draw % 4 != 1:
+        # A generated name is no product of a quote. One that is too long has to be refused, so it stays.
+        product = body.get("credit_product")
+        if isinstance(product, str) and len(product) <= LONGEST_PRODUCT and draw % 4 != 1:
             del body["credit_product"]
     return body
 
