@@ -23,6 +23,8 @@ const PAUSED_LONG_MS = 86_400_000;
 const BACKUP_OLD_MS = 26 * 3_600_000;
 /** As PartnerFailing has it: a single failure is what the retry ladder is for. */
 const FAILING_LONG_MS = 3_600_000;
+/** As NoCurrentBuild has it. */
+const NO_BUILD = 'No build is current: workers send nothing before `ops deployments set-current`';
 const WATCH_SECONDS = 5;
 const CLEAR = '\u001B[2J\u001B[H';
 
@@ -51,7 +53,8 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
 
 async function statusNow({ db, deps }: Call): Promise<Answer> {
   const [stored, temporal] = await Promise.all([storedState(db, deps), temporalState(deps)]);
-  const problems = [...stored.problems, ...temporal.problems];
+  const idle = stored.builds && temporal.current === null;
+  const problems = [...stored.problems, ...temporal.problems, ...(idle ? [NO_BUILD] : [])];
   const well = problems.length === 0;
   const title = well ? 'Well.' : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   return {
@@ -81,11 +84,14 @@ async function storedState(db: Db, deps: OpsDeps) {
   if ('exitCode' in stored) {
     const { message: unreachable } = stored;
     const lines = { Postgres: 'unreachable' };
-    return { problems: [unreachable], lines, view: { postgres: { unreachable } } };
+    return { problems: [unreachable], lines, view: { postgres: { unreachable } }, builds: false };
   }
   const [at, embedded] = [deps.now(), deps.embedded()];
   const lines = storedLines(stored, at, embedded);
-  return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored) };
+  const builds = stored.processes.some(
+    ({ kind, build, lost }) => kind === 'worker' && build !== null && !lost,
+  );
+  return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored), builds };
 }
 
 async function temporalState({ temporal }: OpsDeps) {
@@ -94,7 +100,7 @@ async function temporalState({ temporal }: OpsDeps) {
     const { current } = await orders.describeDeployment(ANSWERS_WITHIN_MS);
     const missing = await orders.whatIsMissing(ANSWERS_WITHIN_MS);
     const lines = { Temporal: `reached, current build: ${current ?? 'none'}` };
-    return { problems: missing === null ? [] : [missing], lines, view: { current } };
+    return { problems: missing === null ? [] : [missing], lines, view: { current }, current };
   } catch (error) {
     const { message: unreachable } = toFailure(error);
     return { problems: [unreachable], lines: { Temporal: 'unreachable' }, view: { unreachable } };

@@ -45,6 +45,12 @@ test('all is well: exit code 0, with builds, ages and the last backup', async ()
   });
 });
 
+async function noBuildIsCurrent(): Promise<void> {
+  ops.temporal = {
+    ...ops.temporal,
+    describeDeployment: async () => ({ current: null, ramping: null, builds: [] }),
+  };
+}
 const partnerFails = async (set: string) => {
   const { endpointId } = await newPartner(database);
   await database.sql.unsafe(`update webhook_endpoints set ${set} where endpoint_id = '${endpointId}'`);
@@ -60,6 +66,7 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
     () => database.sql`update processes set temporal_at = service_now() - interval '2 minutes'`,
   ],
   ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
+  ['no build is current', /No build is current: workers send nothing/, noBuildIsCurrent],
   [
     'an endpoint was disabled',
     /disabled \(gone\): its notifications are held/,
@@ -86,6 +93,13 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   expect(out).toMatch(/^Not well:\n {2}! /);
   expect(out).toMatch(said);
   expect(err).toMatch(/^error: not well: \d found/);
+});
+
+test('workers without a build need no current one', async () => {
+  await noBuildIsCurrent();
+  await database.sql`update processes set build = null`;
+  await database.sql`update webhook_endpoints set state = 'removed'`;
+  expect((await run()).code).toBe(0);
 });
 
 test('a lost process counts until another starts on its host; one start replaces one process', async () => {
