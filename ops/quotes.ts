@@ -107,14 +107,12 @@ const view = ({ quoteId, loanPence, depositPence, ...rest }: QuoteSummary) => ({
   customer_deposit: depositPence === null ? null : formatPence(depositPence),
 });
 
-/** What the shopper read, without markup, and whether the list of products was there. */
+/** What the answer shows, without markup, and whether the list of products was in it. */
 function shownText(response: unknown): string {
   const { data } = response as { readonly data?: Partial<QuoteResponseBody['data']> };
   const { display = false, finance_offer_summary: html = '' } = data?.summary ?? {};
   const plain = html.replaceAll(/<[^>]*>/g, '');
-  const summary = display ? `The shopper saw: ${printable(plain)}` : 'The shopper saw no finance.';
-  const list = data?.products?.length
-    ? 'The product list was shown:'
-    : 'No product list was shown. What fitted:';
+  const summary = display ? `The answer shows: ${printable(plain)}` : 'The answer shows no finance.';
+  const list = data?.products?.length ? 'Its product list:' : 'It has no product list. What fitted:';
   return `${summary}\n${list}`;
 }

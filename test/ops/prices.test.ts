@@ -113,10 +113,10 @@ describe('who saw a price', () => {
     await ops.refuses(2, 'has no product "Typo"', 'quotes list --merchant M300001 --product Typo');
   });
 
-  test('a quote begins with what the shopper saw; the whole answer is in --json', async () => {
+  test('a quote begins with what was answered; the whole answer is in --json', async () => {
     const text = await ops.text('quotes show', ids[1] ?? '');
     expect(text).toMatch(
-      /^The shopper saw: Spread the cost from £105\.21 a month at 9\.9% APR representative\. Learn more\nThe product list was shown:\n/,
+      /^The answer shows: Spread the cost from £105\.21 a month at 9\.9% APR representative\. Learn more\nIts product list:\n/,
     );
     expect(text).toMatch(/Classic 12 +│ 1 +│ 9\.9% +│ 12 +│ 105\.21 +│ 1200\.00 +│ 100\.00 +│ 1262\.52/);
     expect(text).not.toContain('"success"');
@@ -128,7 +128,7 @@ describe('who saw a price', () => {
       versions: [{ version: 1, apr: '9.9' }],
     });
     expect(await ops.text('quotes show', ids[2] ?? '')).toMatch(
-      /^The shopper saw no finance\.\nNo product list was shown\. What fitted:\n/,
+      /^The answer shows no finance\.\nIt has no product list\. What fitted:\n/,
     );
   });
 });
