@@ -84,10 +84,10 @@ function parse(text: string): unknown {
     throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
     const twice = duplicateKey(text, Object.keys(body).length);
-    if (twice !== undefined)
-      throw new ApiError('INVALID_REQUEST', 'The body names a field twice.', {
-        field: twice.slice(0, LONGEST_NAME),
-      });
+    if (twice !== undefined) {
+      const field = twice.slice(0, LONGEST_NAME);
+      throw new ApiError('INVALID_REQUEST', `The body names ${field} twice.`, { field });
+    }
   }
   return body;
 }

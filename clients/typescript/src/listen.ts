@@ -56,7 +56,9 @@ function readArguments() {
   const forwardTo = values['forward-to'] ?? '';
   if (positionals.join(' ') !== 'listen') throw new UsageError('The command is `listen`.');
   if (!/^https?:/.test(forwardTo) || !URL.canParse(forwardTo))
-    throw new UsageError('--forward-to must be the URL of your receiver.');
+    throw new UsageError(
+      '--forward-to must be the URL of your receiver, such as http://localhost:3000/webhooks.',
+    );
   if (!baseUrl.startsWith('https://'))
     throw new UsageError('BASE_URL must be the address that you were given.');
   if (!apiKey.startsWith('sk_test_')) throw new UsageError('API_KEY must be a sandbox key, sk_test_….');
@@ -83,7 +85,9 @@ function writePosition(file: string, position: Position): void {
 const say = (text: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
 const reason = (error: unknown) => {
   const { message, cause } = error as Error;
-  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+  if (!(cause instanceof Error)) return message;
+  const unknown = (cause as NodeJS.ErrnoException).code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
+  return `${message}: ${cause.message}${unknown ? ' (NODE_EXTRA_CA_CERTS names the file of its authority)' : ''}`;
 };
 
 async function listen({ forwardTo, baseUrl, apiKey, file }: NonNullable<ReturnType<typeof readArguments>>) {
