@@ -68,8 +68,7 @@ const BACKLOG = `
       count(*) filter (where due_at <= service_now()) as due, min(due_at) as due_since
     from deliveries where state = 'queued' group by 1, 2),
   of_queue as (
-    select q.*, q.due > 0 and (
-        select free <= 0 from delivery_queue_1(q.partner_id, q.environment, ${SENDS_PER_ENDPOINT}, service_now())) as capped,
+    select q.*,
       -- Started rows only, because one that is only claimed may be waiting for Temporal.
       ${SENDS_PER_ENDPOINT} = (select count(*) from (
         select from deliveries d
@@ -77,9 +76,9 @@ const BACKLOG = `
         limit ${SENDS_PER_ENDPOINT}) s) as slow,
       deliveries_paused_1(q.partner_id, q.environment) as paused
     from queued q)
-  select coalesce(sum(pending), 0)::int as pending, coalesce(sum(due) filter (where of_queue.capped), 0)::int as capped,
+  select coalesce(sum(pending), 0)::int as pending, coalesce(sum(due) filter (where slow), 0)::int as capped,
     min(oldest) filter (where not slow and not paused) as oldest, extract(epoch from service_now())::float8 * 1000 as now,
-    coalesce(extract(epoch from service_now() - min(due_since) filter (where of_queue.capped)) * 1000, 0)::float8 as "oldestCappedMs"
+    coalesce(extract(epoch from service_now() - min(due_since) filter (where slow and due > 0)) * 1000, 0)::float8 as "oldestCappedMs"
   from of_queue`;
 
 /** Reads all rows of `deliveries` and nothing else, as the id of a notification contains its creation. */
