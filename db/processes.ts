@@ -56,15 +56,15 @@ interface RunningProcess extends Pick<Stored, 'kind' | 'host' | 'build' | 'start
 
 const LOST = `make_interval(secs => ${LOST_AFTER_MS / 1_000})`;
 const LIST = `
-  with shown as (
-    select *, seen_at < service_now() - ${LOST} as lost from processes
-    where stopped_at is null and seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000}))
+  with recent as (
+    select *, stopped_at is null and seen_at < service_now() - ${LOST} as lost from processes
+    where seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000}))
   select ${columns('p', 'kind, host, build, started_at, seen_at')}, p.lost,
     p.kind = 'worker' and coalesce(p.temporal_at, p.started_at) < p.seen_at - ${LOST} as "withoutTemporal"
-  from shown p
-  where not p.lost
-    or (select count(*) from shown s where (s.kind, s.host) = (p.kind, p.host) and not s.lost and s.started_at > p.seen_at)
-      < (select count(*) from shown s where (s.kind, s.host) = (p.kind, p.host) and s.lost and s.seen_at >= p.seen_at)
+  from recent p
+  where p.stopped_at is null and (not p.lost
+    or (select count(*) from recent r where (r.kind, r.host) = (p.kind, p.host) and not r.lost and r.started_at > p.seen_at)
+      < (select count(*) from recent r where (r.kind, r.host) = (p.kind, p.host) and r.lost and r.seen_at >= p.seen_at))
   order by p.kind, p.host, p.started_at`;
 
 /** The running processes, and those lost within a quarter of an hour for which none has started on their host since. */

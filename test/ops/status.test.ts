@@ -115,6 +115,9 @@ test('a lost process counts until another starts on its host; one start replaces
   expect(await lost()).toBe(1);
   await beat({ ...WORKER, processId: 'six' });
   expect((await run()).code).toBe(0);
+  // So does one that has been stopped in order since.
+  await writeStop(database.db, 'six');
+  expect((await run()).code).toBe(0);
 });
 
 test('a worker that has just started has the time of three beats to reach Temporal', async () => {
