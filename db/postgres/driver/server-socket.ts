@@ -34,7 +34,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const ours = <Socket extends net.Socket>(socket: Socket) => {
     if (quietMs > 0)
       socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
-    return refuseLeftovers(withoutBackPressure(failTwice(socket)));
+    return refuseLeftovers(withoutBackPressure(failTwice(failAtLastWords(socket))));
   };
   if (leaderOnly || servers.length > 1) {
     const search = searchServer({
@@ -60,6 +60,35 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
 function stillborn(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
+}
+
+// A FATAL error is the last message of a session. postgres.js 3.4.9 waits for a ReadyForQuery that does
+// not come, keeps the error until the connection is used again, whenever that is, and rejects the first
+// statement of the next session with it. This rejects what is under way at once.
+function failAtLastWords<Socket extends net.Socket>(socket: Socket): Socket {
+  const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  socket.emit = (name: string | symbol, ...args: unknown[]) => {
+    const chunk = args[0] as Buffer;
+    const at = name === 'data' ? lastWordsAt(chunk) : -1;
+    if (at === -1) return emit(name, ...args);
+    if (at > 0) emit('data', chunk.subarray(0, at));
+    const fields = chunk.toString('utf8', at + 5).split('\0');
+    const field = (type: string) => fields.find((one) => one.startsWith(type))?.slice(1) ?? '';
+    emit('error', Object.assign(new Error(field('M')), { code: field('C'), severity: field('V') }));
+    socket.destroy();
+    return true;
+  };
+  return socket;
+}
+
+/** Where an ErrorResponse of severity FATAL or PANIC begins that ends with the chunk; -1: there is none. */
+function lastWordsAt(chunk: Buffer): number {
+  if (chunk.length < 2 || chunk.readUInt16BE(chunk.length - 2) !== 0) return -1;
+  const severity = Math.max(chunk.lastIndexOf('\0VFATAL\0'), chunk.lastIndexOf('\0VPANIC\0'));
+  // Before it are the letter, the length, and the severity in the language of the server.
+  for (let at = severity - 6; at >= 0; at -= 1)
+    if (chunk[at] === 0x45 && chunk.readUInt32BE(at + 1) === chunk.length - at - 1) return at;
+  return -1;
 }
 
 // At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close

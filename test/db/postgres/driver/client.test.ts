@@ -56,8 +56,6 @@ test.each(['commit', 'rollback'])('a lost transaction does not %s the next one',
     if (ending === 'rollback') throw new Error('the first one fails');
   });
   await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
-  // The last words of the connection that was lost.
-  await sql`select 1`.catch(() => undefined);
   const next = sql.begin(async (tx) => {
     await tx`insert into written values ('next')`;
     open();
@@ -119,9 +117,32 @@ test.each([false, true])('so does one that is lost in a statement (savepoint: %s
   });
   await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
   await sleep(50);
-  // postgres.js hands the last words of the old connection to the first statement of the next one.
-  await shared.sql`select 1`.catch((error: { code: string }) => expect(error.code).toBe('57P01'));
   expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
+});
+
+test('the last words of a session end its statement, and none of the next session', async () => {
+  const address = new URL(clone.url);
+  const proxy = await startTcpProxy({ port: Number(address.port) });
+  const database = address.pathname.slice(1);
+  const admin = connect(1, Object.assign(new URL(address), { pathname: '/postgres' }).href);
+  address.port = String(proxy.port);
+  const sql = connect(1, address.href);
+  const [row] = await sql`select pg_backend_pid() as pid`;
+  setTimeout(() => void endSession(row?.['pid'] as number), 100);
+  await expect(sql`select pg_sleep(4)`).rejects.toMatchObject({ code: '57P01', severity: 'FATAL' });
+  await sleep(50);
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }]);
+
+  setTimeout(() => proxy.cut(), 100);
+  await expect(sql`select pg_sleep(4)`).rejects.toMatchObject({ code: 'ECONNRESET' });
+  await sleep(50);
+  await admin.unsafe(`alter database "${database}" allow_connections false`);
+  await expect(sql`select 1`).rejects.toMatchObject({ code: '55000', severity: 'FATAL' });
+  await admin.unsafe(`alter database "${database}" allow_connections true`);
+  await sleep(50);
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }]);
+  await sql.end();
+  await proxy.close();
 });
 
 test('so does one whose server falls silent, whatever it would do afterwards', async () => {
