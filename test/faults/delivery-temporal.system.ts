@@ -71,13 +71,13 @@ test('Temporal is away: ops says of no notification that it starts, and why it w
 
 test('no worker runs in mid-ladder: the page of the workflow says how late its next attempt was', async () => {
   await temporal.start();
-  const environment = { TEST_LADDER_SECONDS: '0,1', RECONCILE_AFTER_MS: '600000' };
+  const environment = { TEST_LADDER_SECONDS: '0,4', RECONCILE_AFTER_MS: '600000' };
   const worker = await scene.worker(environment);
   scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
   const { notificationId } = await scene.storeTest();
   await attemptMade();
   await worker.end('SIGTERM');
-  await new Promise((resolve) => setTimeout(resolve, 13_000));
+  await new Promise((resolve) => setTimeout(resolve, 16_000));
   await scene.worker(environment);
   await scene.expectDelivered(['failed', 'delivered']);
   const { log } = await deliveryOf(temporal.client, notificationId).query<{ log: string[] }>('progress');
