@@ -34,7 +34,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const ours = <Socket extends net.Socket>(socket: Socket) => {
     if (quietMs > 0)
       socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
-    return refuseLeftovers(withoutBackPressure(failTwice(failAtLastWords(socket))));
+    return refuseLeftovers(withoutBackPressure(failTwice(failAtFatalError(socket))));
   };
   if (leaderOnly || servers.length > 1) {
     const search = searchServer({
@@ -65,11 +65,11 @@ function stillborn(error: Error): Duplex {
 // A FATAL error is the last message of a session. postgres.js 3.4.9 waits for a ReadyForQuery that does
 // not come, keeps the error until the connection is used again, whenever that is, and rejects the first
 // statement of the next session with it. This rejects what is under way at once.
-function failAtLastWords<Socket extends net.Socket>(socket: Socket): Socket {
+function failAtFatalError<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
     const chunk = args[0] as Buffer;
-    const at = name === 'data' ? lastWordsAt(chunk) : -1;
+    const at = name === 'data' ? fatalErrorAt(chunk) : -1;
     if (at === -1) return emit(name, ...args);
     if (at > 0) emit('data', chunk.subarray(0, at));
     const fields = chunk.toString('utf8', at + 5).split('\0');
@@ -82,7 +82,7 @@ function failAtLastWords<Socket extends net.Socket>(socket: Socket): Socket {
 }
 
 /** Where an ErrorResponse of severity FATAL or PANIC begins that ends with the chunk; -1: there is none. */
-function lastWordsAt(chunk: Buffer): number {
+function fatalErrorAt(chunk: Buffer): number {
   if (chunk.length < 2 || chunk.readUInt16BE(chunk.length - 2) !== 0) return -1;
   const severity = Math.max(chunk.lastIndexOf('\0VFATAL\0'), chunk.lastIndexOf('\0VPANIC\0'));
   // Before it are the letter, the length, and the severity in the language of the server.

@@ -37,7 +37,7 @@ export async function runStorm(scene: ClusterScene, blows: readonly Blow[], say:
       kills.counts[blow.victim] = (kills.counts[blow.victim] ?? 0) + 1;
       await whole(scene);
       await sleep(CALM_MS);
-      // A leader that comes back with etcd has its old synchronous standby in the list, then none for seconds.
+      // After etcd's return Patroni lists the synchronous standby of before, then none for some seconds.
       await whole(scene);
       const quotesS = load.quoteTimes.longestPauseS(fromMs);
       const deliveriesS = scene.deliveries.longestPauseS(fromMs);

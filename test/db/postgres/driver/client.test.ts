@@ -120,7 +120,26 @@ test.each([false, true])('so does one that is lost in a statement (savepoint: %s
   expect(await shared.sql`select 1 as one`).toEqual([{ one: 1 }]);
 });
 
-test('the last words of a session end its statement, and none of the next session', async () => {
+test('so does one whose server falls silent, whatever it would do afterwards', async () => {
+  const address = new URL(clone.url);
+  const proxy = await startTcpProxy({ port: Number(address.port) });
+  address.port = String(proxy.port);
+  const behind = open(1, address.href, 200);
+  const hung = behind.db.transaction(async (tx) => {
+    await tx.execute(sql`select 1`);
+    proxy.freeze();
+    await tx.execute(sql`select 2`).catch(() => sleep(50));
+    await tx.execute(sql`select 3`);
+  });
+  await expect(hung).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  await sleep(200);
+  proxy.unfreeze();
+  expect(await behind.sql`select 1 as one`).toEqual([{ one: 1 }]);
+  await opened.pop()?.close();
+  await proxy.close();
+});
+
+test('the FATAL error of a session rejects its statement, and none of the next session', async () => {
   const address = new URL(clone.url);
   const proxy = await startTcpProxy({ port: Number(address.port) });
   const database = address.pathname.slice(1);
@@ -142,25 +161,6 @@ test('the last words of a session end its statement, and none of the next sessio
   await sleep(50);
   expect(await sql`select 1 as one`).toEqual([{ one: 1 }]);
   await sql.end();
-  await proxy.close();
-});
-
-test('so does one whose server falls silent, whatever it would do afterwards', async () => {
-  const address = new URL(clone.url);
-  const proxy = await startTcpProxy({ port: Number(address.port) });
-  address.port = String(proxy.port);
-  const behind = open(1, address.href, 200);
-  const hung = behind.db.transaction(async (tx) => {
-    await tx.execute(sql`select 1`);
-    proxy.freeze();
-    await tx.execute(sql`select 2`).catch(() => sleep(50));
-    await tx.execute(sql`select 3`);
-  });
-  await expect(hung).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
-  await sleep(200);
-  proxy.unfreeze();
-  expect(await behind.sql`select 1 as one`).toEqual([{ one: 1 }]);
-  await opened.pop()?.close();
   await proxy.close();
 });
 
