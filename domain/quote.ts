@@ -1,5 +1,5 @@
 import { prepareLinks, type FinanceLinks } from './finance-link';
-import { divideCeil, divideFloor, formatPounds } from './money';
+import { divideCeil, formatPounds } from './money';
 import { type Merchant, type DepositRule, type Product, LOWEST_LOAN_PENCE, offeredProducts } from './product';
 import {
   formatShare,
@@ -11,14 +11,13 @@ import {
 
 const BASIS_POINTS = 10_000;
 
-/** price × basisPoints / 10,000 by the given division, split to stay within the safe integers. */
-function shareOf(
-  pricePence: number,
-  basisPoints: number,
-  divide: (numerator: number, denominator: number) => number,
-): number {
+/**
+ * price × basisPoints / 10,000, rounded **up**, and split to stay within the safe integers. A minimum and a
+ * maximum use it both: rounded in two ways, a share that is both would fit no price that it does not divide.
+ */
+function shareOf(pricePence: number, basisPoints: number): number {
   const rest = pricePence % BASIS_POINTS;
-  return ((pricePence - rest) / BASIS_POINTS) * basisPoints + divide(rest * basisPoints, BASIS_POINTS);
+  return ((pricePence - rest) / BASIS_POINTS) * basisPoints + divideCeil(rest * basisPoints, BASIS_POINTS);
 }
 
 /**
@@ -29,19 +28,19 @@ function shareOf(
  */
 export function minimumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return 0;
-  const share = shareOf(pricePence, rule.basisPoints, divideCeil);
+  const share = shareOf(pricePence, rule.basisPoints);
   return Math.min(pricePence, Math.max(share, rule.fixedPence));
 }
 
 /**
- * Largest deposit of a rule, in pence: its share of the price rounded **down**, or its fixed sum above 0
- * if that is smaller.
+ * Largest deposit of a rule, in pence: its share of the price, rounded **up**, or its fixed sum above 0
+ * if that is smaller. So it is never below what a minimum of the same share asks for.
  * @param pricePence purchase price, ≥ 0
  * @param rule null: up to the price
  */
 export function maximumDeposit(pricePence: number, rule: DepositRule | null): number {
   if (rule === null) return pricePence;
-  const share = shareOf(pricePence, rule.basisPoints, divideFloor);
+  const share = shareOf(pricePence, rule.basisPoints);
   return rule.fixedPence > 0 ? Math.min(share, rule.fixedPence) : share;
 }
 
@@ -64,7 +63,7 @@ export function merchantDepositRule(
 /** Tells people why a deposit was raised, by the part of the rule that decided at this price. */
 export function depositReason(pricePence: number, rule: DepositRule): string {
   if (rule.fixedPence > pricePence) return 'A deposit of the whole purchase price is required.';
-  const byShare = shareOf(pricePence, rule.basisPoints, divideCeil) >= rule.fixedPence;
+  const byShare = shareOf(pricePence, rule.basisPoints) >= rule.fixedPence;
   return byShare
     ? `A minimum deposit of ${formatShare(rule.basisPoints)} of the purchase price is required.`
     : `A minimum deposit of ${formatPounds(rule.fixedPence)} is required.`;

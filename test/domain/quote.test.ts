@@ -16,6 +16,7 @@ import * as fc from 'fast-check';
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
 const TEN_PERCENT_OR_50 = { basisPoints: 1_000, fixedPence: 5_000 };
 const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
+const THIRD = { basisPoints: 3_333, fixedPence: 0 };
 const HALF = { basisPoints: 5_000, fixedPence: 0 };
 const HALF_OR_200 = { basisPoints: 5_000, fixedPence: 20_000 };
 
@@ -151,14 +152,43 @@ it.each([
   expect(bound(price, rule)).toBe(pence);
 });
 
-it('a share is exact for every price there is: rounded up for the minimum, down for the maximum', () => {
+it('a share is exact for every price there is, and rounded up for the minimum and the maximum', () => {
   const price = fc.integer({ min: 0, max: 200_000_000_000_000 });
   forAll(1_000, price, fc.integer({ min: 0, max: 10_000 }), (pricePence, basisPoints) => {
     const rule = { basisPoints, fixedPence: 0 };
-    const exact = BigInt(pricePence) * BigInt(basisPoints);
-    expect(BigInt(minimumDeposit(pricePence, rule))).toBe((exact + 9_999n) / 10_000n);
-    expect(BigInt(maximumDeposit(pricePence, rule))).toBe(exact / 10_000n);
+    const up = (BigInt(pricePence) * BigInt(basisPoints) + 9_999n) / 10_000n;
+    expect(BigInt(minimumDeposit(pricePence, rule))).toBe(up);
+    expect(BigInt(maximumDeposit(pricePence, rule))).toBe(up);
   });
+});
+
+it('what a minimum asks for is never above a maximum of the same or a larger share, unless a fixed sum decides', () => {
+  const price = fc.oneof(
+    fc.integer({ min: 1_000, max: 30_000 }),
+    fc.integer({ min: 1_000, max: 400_000_000 }),
+  );
+  const share = fc.integer({ min: 0, max: 10_000 });
+  const fixed = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 50_000 }));
+  let met = 0;
+  forAll(
+    2_000,
+    price,
+    share,
+    fc.oneof(fc.constant(0), share),
+    fixed,
+    fixed,
+    (pricePence, low, more, min, cap) => {
+      const depositMin = { basisPoints: low, fixedPence: min };
+      const depositMax = { basisPoints: Math.min(10_000, low + more), fixedPence: cap };
+      const [asked, most] = [minimumDeposit(pricePence, depositMin), maximumDeposit(pricePence, depositMax)];
+      const byShare = minimumDeposit(pricePence, { ...depositMin, fixedPence: 0 });
+      if (asked === byShare && (cap === 0 || asked <= cap)) {
+        met += 1;
+        expect(asked).toBeLessThanOrEqual(most);
+      }
+    },
+  );
+  expect(met).toBeGreaterThan(500);
 });
 
 it.each([
@@ -219,6 +249,41 @@ describe('the deposit of a quote', () => {
       'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
     );
     expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
+  });
+
+  it.each<[string, number, DepositRule | null, DepositRule | null, DepositRule, number, number]>([
+    ['10 % as minimum and maximum', 99_999, null, TEN_PERCENT, TEN_PERCENT, 0, 10_000],
+    ['a floor of 10 % and a maximum of 10 %', 99_999, TEN_PERCENT, null, TEN_PERCENT, 0, 10_000],
+    ['33.33 % of 99.99', 9_999, null, THIRD, THIRD, 0, 3_333],
+    ['33.33 % of 150.00', 15_000, null, THIRD, THIRD, 0, 5_000],
+    ['10 and 10.01 % of 49.95', 4_995, null, TEN_PERCENT, { ...TEN_PERCENT, basisPoints: 1_001 }, 0, 500],
+    ['half of 999.99, as the shop rounded it', 49_999, null, null, HALF, 50_000, 50_000],
+    ['half of 999.99, as the shop cut it', 50_000, null, null, HALF, 49_999, 49_999],
+  ])(
+    'fits a share to the penny: %s',
+    (_case, loanPence, depositFloor, depositMin, depositMax, asked, used) => {
+      const merchant = { ...merchantOf({ depositMin, depositMax }), depositFloor };
+      const quote = priceQuote(buildRequest({ merchant, loanPence, depositPence: asked }));
+      const amounts = { depositPence: used, loanPence: loanPence + asked - used };
+      expect(quote).toMatchObject({ display: true, shown: [amounts] });
+      expect(quote.depositAdjustment?.correctedDepositPence ?? asked).toBe(used);
+    },
+  );
+
+  it('fits a product of one fixed share at every price whose loan is in its range', () => {
+    const share = fc.integer({ min: 1, max: 5_000 });
+    forAll(
+      300,
+      fc.integer({ min: 2_000, max: 200_000_000 }),
+      share,
+      fc.boolean(),
+      (loanPence, basisPoints, floor) => {
+        const rule = { basisPoints, fixedPence: 0 };
+        const merchant = merchantOf({ depositMax: rule, ...(!floor && { depositMin: rule }) });
+        const request = { merchant: { ...merchant, depositFloor: floor ? rule : null }, loanPence };
+        expect(priceQuote(buildRequest(request))).toMatchObject({ display: true });
+      },
+    );
   });
 
   it('drops a product whose own minimum is above its own maximum at this price', () => {

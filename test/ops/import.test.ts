@@ -1,3 +1,6 @@
+import { priceQuote } from '../../domain/quote';
+import { checkProducts } from '../../ops/import/products';
+import { buildProduct, buildMerchant, buildRequest } from '../domain/builders';
 import { importExample, PRODUCT_ROW as GOOD, useOps } from './run';
 
 const ops = useOps();
@@ -17,6 +20,24 @@ test('the documented examples import as they stand, and change nothing the secon
   const again = await ops.import('products', importExample('products'));
   expect(again.json()).toMatchObject({ created: 0, updated: 0, unchanged: 3, changes: [] });
   expect((await ops.import('merchants', importExample('merchants'))).json()).toMatchObject({ unchanged: 3 });
+});
+
+test('the documented pay in three is a deposit of 666.60 and twice 666.70 for 2,000.00, and fits every price', () => {
+  const { checked, faults } = checkProducts(JSON.parse(importExample('products-pay-in-three')));
+  expect(faults).toEqual([]);
+  const merchant = buildMerchant({ products: [buildProduct(checked[0]?.definition)] });
+  const parts = (loanPence: number) =>
+    priceQuote(buildRequest({ merchant, loanPence })).shown.map((one) => [
+      one.firstPaymentAmountPence,
+      one.monthlyRepaymentPence,
+      one.finalRepaymentPence,
+    ]);
+  expect(parts(200_000)).toEqual([[66_660, 66_670, 66_670]]);
+  for (let price = 10_000; price < 10_100; price += 1) {
+    const [deposit = 0, first = 0, last = 0] = parts(price)[0] ?? [];
+    expect(deposit + first + last).toBe(price);
+    expect(Math.max(deposit, first, last) - Math.min(deposit, first, last)).toBeLessThanOrEqual(2);
+  }
 });
 
 const versions = async (): Promise<{ version: number; apr: string }[]> =>
