@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
+import { repeatedNames } from '../contracts/repeated-names';
 import { LONGEST_NAME, readNoQuery, type Validated } from '../contracts/validate';
 import { ApiError } from './errors';
 
@@ -82,42 +83,10 @@ function parse(text: string): unknown {
   if (body === undefined) throw notJson();
   if (body === null && text.trim() !== 'null')
     throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    const twice = duplicateKey(text, Object.keys(body).length);
-    if (twice !== undefined) {
-      const field = twice.slice(0, LONGEST_NAME);
-      throw new ApiError('INVALID_REQUEST', `The body names ${field} twice.`, { field });
-    }
+  const [name] = repeatedNames(text, 1)[0] ?? [];
+  if (name !== undefined) {
+    const field = String(name).slice(0, LONGEST_NAME);
+    throw new ApiError('INVALID_REQUEST', `The body names ${field} twice.`, { field });
   }
   return body;
-}
-
-// The position of the quote that ends a string: the first one after an even number of backslashes.
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c /* \ */) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-}
-
-// The first name that stands twice at the top, where `fields` names differ.
-function duplicateKey(text: string, fields: number): string | undefined {
-  const keys: string[] = [];
-  let depth = 0;
-  let string = '';
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charCodeAt(at);
-    if (character === 0x22 /* " */) {
-      const last = endOfString(text, at);
-      string = text.slice(at, last + 1);
-      at = last;
-    } else if (character === 0x7b /* { */ || character === 0x5b /* [ */) depth += 1;
-    else if (character === 0x7d /* } */ || character === 0x5d /* ] */) depth -= 1;
-    // The string before a colon is a key.
-    else if (character === 0x3a /* : */ && depth === 1) keys.push(string);
-  }
-  if (keys.length === fields) return undefined;
-  const names = keys.map((key) => JSON.parse(key) as string);
-  return names.find((name, at) => names.indexOf(name) < at);
 }

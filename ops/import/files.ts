@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { ImportRefused, refuseFile, UNKNOWN_FIELD, type Fault } from './rows';
+import { repeatedNames, type JsonPath } from '../../contracts/repeated-names';
+import { ImportRefused, refuseFaults, refuseFile, UNKNOWN_FIELD, type Fault } from './rows';
 
 /** 20,000 products take about 8 MB of JSON. */
 const MOST_BYTES = 10 * 1024 * 1024;
@@ -44,8 +45,15 @@ export function parseJson(text: string): unknown[] {
     return refuseFile(`The file is not valid JSON: ${(error as Error).message}`);
   }
   if (!Array.isArray(parsed)) return refuseFile('The file must hold a JSON list: [ { … }, { … } ].');
+  refuseFaults(repeatedNames(text).map(repeatedFault));
   return checkRowCount(parsed);
 }
+
+const repeatedFault = ([at, ...names]: JsonPath): Fault => ({
+  row: Number(at) + 1,
+  field: names.join('.'),
+  message: 'is stated twice: leave one of them out',
+});
 
 function checkRowCount<T>(rows: T[]): T[] {
   if (rows.length === 0) refuseFile('The file holds no rows.');

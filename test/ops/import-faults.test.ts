@@ -77,6 +77,49 @@ describe('a CSV file with faults', () => {
   });
 });
 
+describe('a field that a JSON file states twice', () => {
+  const refusedText = async (noun: 'products' | 'merchants', text: string) => {
+    const outcome = await ops.import(noun, text);
+    expect(outcome.code).toBe(1);
+    return (outcome.json().error.faults as { row: number; field: string; message: string }[]).map(
+      ({ row, field, message }) => `${row} ${field} ${message}`,
+    );
+  };
+  const message = 'is stated twice: leave one of them out';
+
+  test('is refused by name, in whatever spelling, at whatever depth, each of them', async () => {
+    const product = JSON.stringify(GOOD).slice(0, -1);
+    const inner = '"minimum_deposit":{"percent":"10","percent":"20"}';
+    const file = `[{},${product},"apr":"19.9"},${product},"\\u0061pr":"19.9",${inner},"apr":"1"}]`;
+    expect(await refusedText('products', file)).toEqual([
+      `2 apr ${message}`,
+      `3 apr ${message}`,
+      `3 minimum_deposit.percent ${message}`,
+      `3 apr ${message}`,
+    ]);
+    expect(
+      await refusedText(
+        'merchants',
+        '[{"merchant_id":"M300009","fca_authorised":false,"fca_authorised":true}]',
+      ),
+    ).toEqual([`1 fca_authorised ${message}`]);
+    await ops.refuses(2, '', 'merchants show M300009');
+  });
+
+  test('is one of the same object only, and what only looks like a name is none', async () => {
+    const named = (credit_product: string) => ({
+      ...GOOD,
+      credit_product,
+      minimum_deposit: { percent: '10' },
+    });
+    const file = JSON.stringify([
+      named('"apr": "apr": {\\'),
+      { ...named('b'), maximum_deposit: { percent: '20' } },
+    ]);
+    expect((await ops.import('products', file, '--dry-run')).json()).toMatchObject({ created: 2 });
+  });
+});
+
 test('a merchants file with faults names every one, and writes nothing', async () => {
   const faults = await faultsOf('merchants', [
     { merchant_id: 'M300010', trading_name: 'Fine' },
