@@ -119,10 +119,7 @@ export function runArguments({ metadata, spec }: PodTemplate, around: Around): s
   const flags = fields('pod', {
     automountServiceAccountToken: only(false),
     terminationGracePeriodSeconds: (seconds) => ['--stop-timeout', String(seconds)],
-    restartPolicy: (policy: 'Always' | 'OnFailure') => [
-      '--restart',
-      { Always: 'always', OnFailure: 'on-failure' }[policy],
-    ],
+    restartPolicy: (policy: 'Always' | 'Never') => ['--restart', { Always: 'always', Never: 'no' }[policy]],
     securityContext: fields('pod.securityContext', {
       runAsNonRoot: only(true),
       runAsUser: () => ['--user', `${runAsUser}:${runAsGroup}`],
@@ -133,6 +130,7 @@ export function runArguments({ metadata, spec }: PodTemplate, around: Around): s
     }),
     // For several nodes.
     topologySpreadConstraints: nothing,
+    tolerations: nothing,
     containers: (list: Yaml[]) => {
       if (list.length !== 1) throw new Error('a pod with several containers is not translated');
       return inContainer(list[0]);

@@ -26,10 +26,11 @@ const LEAST = {
     toTemporal: peers('10.0.3.0/24'),
   },
 };
+const RULES = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
 const SETS = {
   'an ingress, and the Prometheus operator': {
     ingress: { enabled: true, className: 'nginx', host: 'quotes.example', tlsSecretName: 'quotes-tls' },
-    monitoring: { enabled: true, runbooksUrl: 'https://docs.example/operations' },
+    monitoring: { enabled: true, runbooksUrl: 'https://docs.example/operations', rules: RULES },
   },
   'a gateway, and Temporal Cloud': {
     gateway: { enabled: true, host: 'quotes.example', parentRefs: [{ name: 'public' }] },
@@ -88,7 +89,7 @@ test.each([
   const all = await rendered(SETS[name]);
   expect(kindsOf(all)).toEqual(kinds.toSorted());
   const pods = podsOf(all);
-  expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 3 : 4);
+  expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 4 : 5);
   const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
   for (const { name: of, pod } of pods) {
     const securityContext = { runAsNonRoot: true };
@@ -109,7 +110,8 @@ test.each([
     expect(settings.filter((one) => !known.has(one))).toEqual([]);
     const component: string = of.replace('quotes-', '');
     const service = composeServices()[{ api: 'api-1', worker: 'worker-1' }[component] ?? component];
-    expect(container.command).toEqual(service?.command);
+    // Of `ops` there is a pod that waits for commands.
+    expect(container.command).toEqual(component === 'ops' ? ['sleep', 'infinity'] : service?.command);
     if (component !== 'api' && component !== 'worker') continue;
     expect(container).toMatchObject({ readinessProbe: { httpGet: { path: '/ready', port: 8081 } } });
     // Longer than compose gives it, which is longer than it needs.
@@ -153,6 +155,7 @@ test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone 
   expect(Object.fromEntries(found)).toEqual({
     'quotes-api': { from: [8080], to: [53, 5432, 6379] },
     'quotes-worker': { from: [], to: [53, 5432, 7233, 1] },
+    'quotes-ops': { from: [], to: [53, 5432, 7233] },
     'quotes-migrate': { from: [], to: [53, 5432] },
     'quotes-prepare-temporal': { from: [], to: [53, 7233] },
   });
@@ -183,10 +186,68 @@ test('of the addresses outside a worker reaches those that it takes for public, 
   for (const judge of [isPublicAddress, reached]) expect(all.filter(judge)).toEqual(open);
 });
 
+test('pods of a release are spread by themselves, and leave a lost node within 30 s', async () => {
+  for (const { name, pod } of podsOf(await rendered({}))) {
+    const runs = name === 'quotes-api' || name === 'quotes-worker';
+    expect([name, pod.topologySpreadConstraints?.[0].matchLabelKeys]).toEqual([
+      name,
+      runs ? ['pod-template-hash'] : undefined,
+    ]);
+    expect((pod.tolerations ?? []).map((one: Rendered) => one.tolerationSeconds)).toEqual(
+      runs ? [30, 30] : [],
+    );
+  }
+});
+
+test('authorities of stores are in every pod, those of partners in workers alone, in another folder', async () => {
+  const authorities = { stores: { secretName: 'ours' }, partners: { configMapName: 'theirs' } };
+  const found = podsOf(await rendered({ authorities })).map(({ name, pod: { containers, volumes } }) => {
+    const env = containers[0].env?.filter(
+      (one: Rendered) => /CA/.test(one.name) && !/TEMPORAL/.test(one.name),
+    );
+    const sources = volumes.flatMap((one: Rendered) => one.configMap?.name ?? one.secret?.secretName ?? []);
+    const mounts = containers[0].volumeMounts.map((one: Rendered) => one.mountPath);
+    return [name, { env: env ?? [], sources, mounts }];
+  });
+  const tmp = '/tmp';
+  const [stores, partners, temporal] = ['/run/stores', '/run/partners', '/run/temporal'];
+  expect(Object.fromEntries(found)).toEqual({
+    'quotes-api': {
+      env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/run/stores/ca.pem' }],
+      sources: ['ours'],
+      mounts: [tmp, stores],
+    },
+    'quotes-worker': {
+      env: [{ name: 'WEBHOOK_CA_FILE', value: '/run/partners/ca.pem' }],
+      sources: ['ours', 'theirs', 'quotes-temporal'],
+      mounts: [tmp, stores, partners, temporal],
+    },
+    'quotes-ops': { env: [], sources: ['ours', 'quotes-temporal'], mounts: [tmp, stores, temporal] },
+    'quotes-migrate': { env: [], sources: ['ours'], mounts: [tmp, stores] },
+    'quotes-prepare-temporal': {
+      env: [],
+      sources: ['ours', 'quotes-temporal'],
+      mounts: [tmp, stores, temporal],
+    },
+  });
+});
+
+test('what the hooks make is gone when they have succeeded, and a failed job ends before Helm gives up', async () => {
+  const hooks = (await rendered({})).filter(({ metadata }) => metadata.annotations?.['helm.sh/hook']);
+  expect(hooks.map(({ kind }) => kind).toSorted()).toEqual(['Job', 'Job', 'NetworkPolicy', 'NetworkPolicy']);
+  for (const { kind, metadata, spec } of hooks) {
+    expect(metadata.annotations['helm.sh/hook-delete-policy']).toBe('before-hook-creation,hook-succeeded');
+    if (kind !== 'Job') continue;
+    // Helm's own limit is 5 minutes, the page's is longer.
+    expect(spec).toMatchObject({ activeDeadlineSeconds: 270, ttlSecondsAfterFinished: 86_400 });
+    // Pods of a job that starts them again are deleted with their logs when it fails.
+    expect(spec.template.spec.restartPolicy).toBe('Never');
+  }
+});
+
 test('the alert rules are those of deploy/prometheus, with the address of the runbooks', async () => {
   const all = await rendered(SETS['an ingress, and the Prometheus operator']);
-  const text = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
-  const rules = text.replaceAll('{{ $externalLabels.runbooks }}', 'https://docs.example/operations');
+  const rules = RULES.replaceAll('{{ $externalLabels.runbooks }}', 'https://docs.example/operations');
   expect(all.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(parse(rules));
 });
 
@@ -196,11 +257,15 @@ test.each([
   [{ api: { trustedProxies: '' } }, '/api/trustedProxies'],
   [{ api: { env: { DATABASE_URL: 'postgres://x' } } }, "invalid propertyName 'DATABASE_URL'"],
   [{ api: { autoscaling: { min: 1 } } }, '/api/autoscaling/min'],
+  [{ worker: { env: { NODE_EXTRA_CA_CERTS: '/run/stores/ca.pem' } } }, "'NODE_EXTRA_CA_CERTS'"],
+  [{ authorities: { stores: { secretName: 'one', configMapName: 'two' } } }, '/authorities/stores'],
+  [{ migrate: { deadlineSeconds: 5 } }, '/migrate/deadlineSeconds'],
   [{ temporal: { address: 'temporal' } }, '/temporal/address'],
   [{ worker: { controller: { enabled: true } } }, '/worker/controller/connection'],
   [{ network: { toPostgres: [] } }, '/network/toPostgres'],
   [{ ingress: { enabled: true } }, '/ingress'],
   [{ monitoring: { enabled: true } }, '/monitoring/runbooksUrl'],
+  [{ monitoring: { enabled: true, runbooksUrl: 'https://docs.example' } }, '/monitoring/rules'],
   [{ wroker: {} }, 'wroker'],
 ])('values that cannot work are refused: %j', async (values, where) => {
   await expect(run('template quotes', values)).rejects.toThrow(where);

@@ -25,12 +25,10 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* How Temporal is reached. Under the Worker Controller address and namespace come from its Connection. */}}
-{{- define "pfqs.temporal.env" -}}
-{{- if not .Values.worker.controller.enabled }}
+{{/* How a client reaches Temporal. */}}
+{{- define "pfqs.temporal.client" -}}
 - { name: TEMPORAL_ADDRESS, value: {{ .Values.temporal.address | quote }} }
 - { name: TEMPORAL_NAMESPACE, value: {{ .Values.temporal.namespace | quote }} }
-{{- end }}
 {{- include "pfqs.temporal.tls" . }}
 {{- end }}
 
@@ -53,11 +51,28 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* Authorities that the component trusts, each in a folder of its own: (dict "root" $ "component" …). One of a store must not vouch for a partner. */}}
+{{- define "pfqs.authorities" -}}
+{{- $authorities := .root.Values.authorities }}
+{{- $names := list "stores" }}
+{{- if eq .component "worker" }}{{ $names = append $names "partners" }}{{ end }}
+{{- range $name := $names }}
+{{- with get $authorities $name }}
+{{- if .secretName }}
+- { name: {{ $name }}, secret: { secretName: {{ .secretName }}, defaultMode: 0440 } }
+{{- else if .configMapName }}
+- { name: {{ $name }}, configMap: { name: {{ .configMapName }} } }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/*
 A pod: (dict "root" $ "component" … "command" (list …) "env" (YAML text) "secret" … "resources" … "temporal" bool "port" number "grace" seconds).
 A port brings the probes. The same security context as in docker-compose.yml.
 */}}
 {{- define "pfqs.pod" -}}
+{{- $authorities := include "pfqs.authorities" . | fromYamlArray }}
 metadata:
   labels: {{- include "pfqs.labels" . | nindent 4 }}
 spec:
@@ -79,6 +94,12 @@ spec:
       topologyKey: kubernetes.io/hostname
       whenUnsatisfiable: ScheduleAnyway
       labelSelector: { matchLabels: {{ include "pfqs.selector" . | fromYaml | toJson }} }
+      # Without it the pods of the release before count, and a release ends with all new ones on one node.
+      matchLabelKeys: [pod-template-hash]
+  # Kubernetes waits 300 s before it replaces the pods of a lost node.
+  tolerations:
+    - { key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30 }
+    - { key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30 }
   {{- end }}
   containers:
     - name: {{ .component }}
@@ -110,11 +131,17 @@ spec:
       {{- end }}
       volumeMounts:
         - { name: tmp, mountPath: /tmp }
+        {{- range $authorities }}
+        - { name: {{ .name }}, mountPath: /run/{{ .name }}, readOnly: true }
+        {{- end }}
         {{- if and .temporal .root.Values.temporal.tlsSecretName }}
         - { name: temporal, mountPath: /run/temporal, readOnly: true }
         {{- end }}
   volumes:
     - { name: tmp, emptyDir: { medium: Memory, sizeLimit: 64Mi } }
+    {{- range $authorities }}
+    - {{ toJson . }}
+    {{- end }}
     {{- if and .temporal .root.Values.temporal.tlsSecretName }}
     - { name: temporal, secret: { secretName: {{ .root.Values.temporal.tlsSecretName }}, defaultMode: 0440 } }
     {{- end }}
