@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
 import type { NotificationRef } from '../db/notifications/notification';
 import { parsedUrl, type WebhookUrlCheck } from '../domain/webhook';
-import { createResolver } from '../outbound/connect';
+import { createResolver } from '../outbound/names';
 import { checkRegistrationTarget } from '../outbound/sender';
 import { ConfigError, opsActor, targetRules, type Config } from '../runtime/config/config';
 import { externalTemporal, temporalTarget, type TemporalTarget } from '../runtime/temporal/temporal-target';

@@ -162,10 +162,7 @@ const heldText = (held: number) =>
   held === 0 ? '' : `\n${held} held notifications are released now, in their sequence, by the workers.`;
 
 async function checkedUrl({ checkTarget }: OpsDeps, url: string): Promise<string> {
-  const checked = await checkTarget(url).catch((error: unknown) => {
-    // Without the error itself: its code would pass for one of the database.
-    throw new Error(`The URL's host cannot be looked up from here: ${(error as Error).message}`);
-  });
+  const checked = await checkTarget(url);
   if (!checked.ok) throw new Refused('invalid', checked.message);
   return checked.url;
 }

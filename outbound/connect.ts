@@ -1,11 +1,10 @@
 import * as ipaddr from 'ipaddr.js';
-import { Resolver } from 'node:dns/promises';
 import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import type { DeliveryFailure } from '../domain/delivery-outcome';
 import { withTimeout } from '../timing/timing';
 
-type AddressGuard = (address: string) => boolean;
+export type AddressGuard = (address: string) => boolean;
 
 /** Public by its number but private in use: the metadata service of Azure hosts. */
 const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
@@ -46,75 +45,6 @@ function parseCidr(text: string): Cidr {
 
 function matches(address: Parsed, cidr: Cidr): boolean {
   return address.kind() === cidr[0].kind() && address.match(cidr);
-}
-
-export type AddressResolver = Pick<Resolver, 'resolve4' | 'resolve6'>;
-
-// Tries within a look-up. The first is short, so that slow names would fail with fewer.
-const QUERY_TIMEOUT_MS = 2_000;
-const TRIES = 5;
-/** Longest wait for the second address family once the first has answered, as both ask the same servers. */
-const OTHER_FAMILY_MS = 1_000;
-
-/**
- * A resolver on c-ares, without the hosts file, because `dns.lookup` occupies one of Node's four threads.
- * @param servers default: those of the system
- */
-export function createResolver(servers?: readonly string[]): Resolver {
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
-  if (servers !== undefined) resolver.setServers(servers);
-  return resolver;
-}
-
-interface ResolveDeps {
-  readonly resolver: AddressResolver;
-  readonly hosts: ReadonlyMap<string, readonly string[]>;
-  readonly isAllowed: AddressGuard;
-  readonly dnsMs: number;
-}
-
-/**
- * A name's addresses, IPv4 first. One blocked address refuses all, as it is a mistake or an attack.
- * @throws DeliveryFault
- */
-export async function resolveTarget(
-  hostname: string,
-  { resolver, hosts, isAllowed, dnsMs }: ResolveDeps,
-  signal?: AbortSignal,
-): Promise<readonly string[]> {
-  const known = isIP(hostname) ? [hostname] : hosts.get(hostname);
-  const late = () => new DeliveryFault('dns', 'no answer in time');
-  const addresses = known ?? (await withTimeout(ask(hostname, resolver), dnsMs, late, signal));
-  const blocked = addresses.find((address) => !isAllowed(address));
-  if (blocked !== undefined) throw new DeliveryFault('blocked_address', `${blocked} is not a public address`);
-  return addresses;
-}
-
-async function ask(hostname: string, resolver: AddressResolver): Promise<readonly string[]> {
-  const found: string[] = [];
-  const errors: Error[] = [];
-  const collect = (answer: Promise<string[]>) =>
-    answer.then(
-      (addresses) => void found.push(...addresses),
-      (error: Error) => void errors.push(error),
-    );
-  const families = [collect(resolver.resolve4(hostname)), collect(resolver.resolve6(hostname))];
-  await Promise.race(families);
-  const both = Promise.all(families);
-  if (found.length === 0) await both;
-  else await withTimeout(both, OTHER_FAMILY_MS, 'the other family').catch(() => undefined);
-  if (found.length === 0) throw noAddress(errors);
-  return found.toSorted((a, b) => isIP(a) - isIP(b));
-}
-
-// Codes about the name or its servers. Any other code, such as no DNS server reachable, is our own fault.
-const OF_THE_NAME = /^E(NODATA|NOTFOUND|SERVFAIL|REFUSED|NOTIMP|FORMERR|BADRESP|BADNAME|TIMEOUT)$/;
-
-function noAddress(errors: readonly Error[]): Error {
-  const ours = errors.find((error) => !OF_THE_NAME.test(codeOf(error)));
-  if (ours !== undefined) return ours;
-  const cause = errors.find((error) => codeOf(error) !== 'ENODATA') ?? errors[0];
-  return new DeliveryFault('dns', codeOf(cause), { cause });
 }
 
 /** Most addresses tried for one name. Each has an equal share of the remaining time. */

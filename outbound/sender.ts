@@ -7,14 +7,9 @@ import {
   type SentWebhook,
 } from '../domain/delivery-outcome';
 import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlCheck } from '../domain/webhook';
-import {
-  createAddressGuard,
-  openConnection,
-  resolveTarget,
-  type AddressResolver,
-  DeliveryFault,
-} from './connect';
+import { codeOf, createAddressGuard, openConnection, DeliveryFault } from './connect';
 import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
+import { explainNames, resolveTarget, type AddressResolver } from './names';
 
 // In milliseconds. The outcome is decided before the answer's body is read.
 const SEND_TIMEOUTS = { dnsMs: 5_000, connectMs: 5_000, headersMs: 15_000, bodyMs: 5_000, totalMs: 20_000 };
@@ -130,7 +125,6 @@ function clockSkewOf(date: string | undefined, nowMs: number): number | null {
 
 /**
  * Checks a URL before it is registered: its form, its resolution and every address. Opens no connection.
- * @throws our own faults, such as no DNS server
  */
 export async function checkRegistrationTarget(
   url: string,
@@ -145,12 +139,13 @@ export async function checkRegistrationTarget(
     await resolveTarget(target.hostname, { resolver, hosts, isAllowed, dnsMs });
     return target;
   } catch (error) {
-    if (!(error instanceof DeliveryFault)) throw error;
-    const { failure, detail } = error;
-    if (failure === 'dns')
-      return { ok: false, reason: 'dns', message: `The URL's host does not resolve (${detail}).` };
-    const message = `The URL leads to an address that webhooks may not be sent to: ${detail}.`;
-    return { ok: false, reason: 'blocked_address', message };
+    const fault = error instanceof DeliveryFault ? error : null;
+    if (fault?.failure === 'blocked_address') {
+      const message = `The URL leads to an address that webhooks may not be sent to: ${fault.detail}.`;
+      return { ok: false, reason: 'blocked_address', message };
+    }
+    const message = await explainNames(fault?.detail ?? codeOf(error), resolver, dnsMs);
+    return { ok: false, reason: 'dns', message };
   }
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { SendWebhook } from '../activities';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../domain/delivery-outcome';
-import { createResolver } from '../outbound/connect';
+import { createResolver } from '../outbound/names';
 import { createSender } from '../outbound/sender';
 import { ConfigError, targetRules, type Config } from '../runtime/config/config';
 import { openTracing } from '../runtime/telemetry/tracing';

@@ -4,7 +4,7 @@ import { createActivities } from '../../activities';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { createResolver } from '../../outbound/connect';
+import { createResolver } from '../../outbound/names';
 import { createSender, hmacSha256, signEd25519 } from '../../outbound/sender';
 import { openWorkerSession } from '../../worker/session';
 import { createFastPath, createSendSlots } from '../../worker/slots';

@@ -10,7 +10,7 @@ import type { PageServer } from '../../dev/pages';
 import { startShop } from '../../dev/shop';
 import type { Delivery } from '../../dev/shop/webhooks';
 import { STORIES } from '../../domain/application-states';
-import { createResolver } from '../../outbound/connect';
+import { createResolver } from '../../outbound/names';
 import { createSender, type Sender } from '../../outbound/sender';
 import { startTestApi, type TestApi } from '../support/api';
 import { launchBrowser } from '../support/browser';

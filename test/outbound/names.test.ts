@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import { checkRegistrationTarget } from '../../outbound/sender';
-import { createResolver, openConnection } from '../../outbound/connect';
+import { openConnection } from '../../outbound/connect';
+import { createResolver } from '../../outbound/names';
 import { startDnsServer } from '../support/dns-server';
 import {
   certificateFor,

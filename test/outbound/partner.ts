@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, issueCertificate, type IssuedCertificate } from '../../runtime/certificates/issue';
-import { createResolver } from '../../outbound/connect';
+import { createResolver } from '../../outbound/names';
 import { createSender, type SenderOptions } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 import { VALID } from '../support/tls';
