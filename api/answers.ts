@@ -73,6 +73,9 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
       request.raw.resume();
     }
     if (error.code === 'UNAUTHENTICATED') void reply.header('WWW-Authenticate', 'Bearer');
+    // Without it, too many calls were under way at once (api/queries.ts).
+    if (error.code === 'RATE_LIMIT_EXCEEDED' && !reply.hasHeader('Retry-After'))
+      void reply.header('Retry-After', '1');
     return reply
       .code(error.statusCode)
       .header('Content-Type', 'application/json; charset=utf-8')

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { applicationEventText } from '../contracts/webhook-event';
 import { createApplication, warnOfCrowdedQuote, type NewApplication } from '../db/applications/create';
 import {
@@ -12,33 +13,34 @@ import { livePublicKeys } from '../db/endpoints/key-pairs';
 import { readCursorSecret, findServiceKeysByHash } from '../db/keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
 import { readProgress } from '../db/notifications/notification';
-import { findForPartner, listForPartner } from '../db/notifications/partner';
-import { recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
+import { findForPartner, listForPartner, type PageWanted } from '../db/notifications/partner';
+import { countForPartner, recoverForPartner, recoveryProgress } from '../db/notifications/recovery';
+import type { RecoveryProgress } from '../db/notifications/recovery';
 import { resendForPartner } from '../db/notifications/resend';
-import type { Database, Sql } from '../db/postgres/connect';
+import type { Database, Db } from '../db/postgres/connect';
+import type { Tenant } from '../domain/tenant';
 import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
 import { withTimeout } from '../timing/timing';
+import { ApiError } from './errors';
+import type { ApiPools } from './pools';
+import { createSlots } from './slots';
+
+type Timed = Pick<Config, 'DATABASE_TIMEOUT_MS'>;
+type Run<Given extends unknown[], Found> = (db: Db, ...given: Given) => Promise<Found>;
 
 export type ApiQueries = ReturnType<typeof apiQueries>;
 
 /**
- * Each statement has a timeout of DATABASE_TIMEOUT_MS. Those that store are traced.
- * @param database `pages` is for partners' own lists
+ * Each statement has a timeout of DATABASE_TIMEOUT_MS, and a transaction whose caller was told that it
+ * failed is rolled back. Partners have pools of their own, and each partner a share of them. Those that
+ * store are traced.
  */
 export function apiQueries(
-  { sql, db, pages }: Database & { readonly pages: Sql },
-  config: Pick<Config, 'DATABASE_TIMEOUT_MS' | 'LENDER_EVENT_WAIT_SECONDS'>,
+  { own, writes, reads }: Omit<ApiPools, 'inserts'>,
+  config: Timed & Pick<Config, 'LENDER_EVENT_WAIT_SECONDS'>,
   tracing: Tracing | null,
 ) {
-  const on =
-    <Handle, Given extends unknown[], Found>(
-      handle: Handle,
-      run: (handle: Handle, ...given: Given) => PromiseLike<Found>,
-      what: string,
-    ) =>
-    (...given: Given) =>
-      withTimeout(run(handle, ...given), config.DATABASE_TIMEOUT_MS, what);
   const step =
     <Given extends unknown[], Stored>(name: string, store: (...given: Given) => Promise<Stored>) =>
     (...given: Given) =>
@@ -47,38 +49,170 @@ export function apiQueries(
   const traced = <Wanted>(wanted: Wanted) => ({ ...wanted, traceParent: tracing?.current() ?? null });
   const waitSeconds = config.LENDER_EVENT_WAIT_SECONDS;
 
-  const storeTest = on(sql, insertTestNotification, 'test notification');
-  const storeApplication = on(db, createApplication, 'credit application');
-  const storeLenderEvent = on(db, recordLenderEvent, 'lender event');
-  const storeSimulated = on(db, simulateApplication, 'simulated application');
-  const storeSimulatedEvent = on(db, simulateLenderEvent, 'simulated event');
+  const on =
+    <Given extends unknown[], Found>(run: Run<Given, Found>, what: string) =>
+    (...given: Given) =>
+      begin(own.db, (db) => run(db, ...given), { config, what }).answer;
+  const forPartner = {
+    reads: sharedPool(reads, config),
+    writes: sharedPool(writes, config),
+  };
+  const counts = createSlots(1);
+  /** One count of a partner at a time, whatever the environment. */
+  const counted =
+    <Given extends { readonly owner: Tenant }, Found>(count: (wanted: Given) => Promise<Found>) =>
+    async (wanted: Given) => {
+      const release = await counts(wanted.owner.partnerId, () => beingCounted(wanted.owner));
+      return count(wanted).finally(release);
+    };
+
+  const byOwner = ({ partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
+  const bySecond = (_id: string, { partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
+  const ofOwner = ({ owner }: { readonly owner: Tenant }) => owner.partnerId;
+
+  const storeApplication = on(createApplication, 'credit application');
+  const storeLenderEvent = on(recordLenderEvent, 'lender event');
   return {
-    storeTest: step('store notification', (wanted: NewTestNotification) => storeTest(traced(wanted))),
-    readProgress: on(db, readProgress, 'test notification'),
-    listNotifications: on(pages, listForPartner, 'notifications'),
-    findNotification: on(pages, findForPartner, 'notification'),
-    cursorSecret: on(sql, readCursorSecret, 'cursor secret'),
-    resendNotification: step('resend notification', on(db, resendForPartner, 'resend')),
-    recoverNotifications: step('store recovery', on(db, recoverForPartner, 'recovery')),
-    recoveryProgress: on(pages, recoveryProgress, 'recovery'),
-    findPartnerApplication: on(pages, findApplicationForPartner, 'credit application'),
-    simulateApplication: step('store application', (wanted: Parameters<typeof simulateApplication>[1]) =>
-      storeSimulated(traced(wanted), applicationEventText),
+    storeTest: step(
+      'store notification',
+      forPartner.writes(
+        byOwner,
+        (_db, wanted: NewTestNotification) => insertTestNotification(writes.sql, traced(wanted)),
+        'test notification',
+      ),
     ),
-    simulateEvent: step('store lender event', (wanted: Parameters<typeof simulateLenderEvent>[1]) =>
-      storeSimulatedEvent(wanted, applicationEventText),
+    readProgress: forPartner.writes(
+      bySecond,
+      (db, id: string, _of: Tenant) => readProgress(db, id),
+      'test notification',
     ),
-    webhookEndpoint: on(pages, findEndpointForPartner, 'webhook endpoint'),
-    webhookKeys: on(db, livePublicKeys, 'webhook keys'),
-    findServiceKeys: on(db, findServiceKeysByHash, 'service keys'),
+    listNotifications: forPartner.reads(
+      byOwner,
+      (db, wanted: PageWanted) => listForPartner(db, wanted),
+      'notifications',
+    ),
+    findNotification: forPartner.reads(bySecond, findForPartner, 'notification'),
+    cursorSecret: on(readCursorSecret, 'cursor secret'),
+    resendNotification: step(
+      'resend notification',
+      forPartner.writes((_id, { owner }) => owner.partnerId, resendForPartner, 'resend'),
+    ),
+    countRecoverable: counted(forPartner.reads(ofOwner, countForPartner, 'count')),
+    recoverNotifications: step(
+      'store recovery',
+      counted(forPartner.writes(ofOwner, recoverForPartner, 'recovery')),
+    ),
+    recoveryProgress: rarely(forPartner.reads(bySecond, recoveryProgress, 'recovery')),
+    findPartnerApplication: forPartner.reads(bySecond, findApplicationForPartner, 'credit application'),
+    simulateApplication: step(
+      'store application',
+      forPartner.writes(
+        byOwner,
+        (db, wanted: Parameters<typeof simulateApplication>[1]) =>
+          simulateApplication(db, traced(wanted), applicationEventText),
+        'simulated application',
+      ),
+    ),
+    simulateEvent: step(
+      'store lender event',
+      forPartner.writes(
+        byOwner,
+        (db, wanted: Parameters<typeof simulateLenderEvent>[1]) =>
+          simulateLenderEvent(db, traced(wanted), applicationEventText),
+        'simulated event',
+      ),
+    ),
+    webhookEndpoint: forPartner.reads(byOwner, findEndpointForPartner, 'webhook endpoint'),
+    webhookKeys: forPartner.reads(byOwner, livePublicKeys, 'webhook keys'),
+    findServiceKeys: on(findServiceKeysByHash, 'service keys'),
     createApplication: step('store application', (wanted: NewApplication) =>
       storeApplication(traced(wanted), applicationEventText),
     ),
-    warnOfCrowdedQuote: on(db, warnOfCrowdedQuote, 'applications of a quote'),
+    warnOfCrowdedQuote: on(warnOfCrowdedQuote, 'applications of a quote'),
     recordLenderEvent: step('store lender event', (wanted: NewLenderEvent) =>
       storeLenderEvent(traced(wanted), { write: applicationEventText, waitSeconds }),
     ),
-    findApplication: on(db, findApplication, 'credit application'),
-    applicationExists: on(db, applicationExists, 'credit application'),
+    findApplication: on(findApplication, 'credit application'),
+    applicationExists: on(applicationExists, 'credit application'),
+  };
+}
+
+interface Beginning {
+  readonly config: Timed;
+  readonly what: string;
+}
+
+/** `ended` resolves when Postgres is free of it, `answer` earlier when that takes too long. */
+function begin<Found>(db: Db, run: (db: Db) => Promise<Found>, { config, what }: Beginning) {
+  let gaveUp = false;
+  const check = () => {
+    if (gaveUp) throw new Error(`${what}: rolled back, as the caller was told that it failed`);
+  };
+  const transaction: Db['transaction'] = (work, options) =>
+    db.transaction(async (tx) => {
+      check();
+      const done = await work(tx);
+      check();
+      return done;
+    }, options);
+  const work = run(Object.assign(Object.create(db) as Db, { transaction }));
+  const answer = withTimeout(work, config.DATABASE_TIMEOUT_MS, what).finally(() => (gaveUp = true));
+  const ended = work.then(
+    () => undefined,
+    () => undefined,
+  );
+  return { answer, ended };
+}
+
+/** A connection on which nothing comes back is given up after the timeout and two seconds. */
+const LOST_AFTER_MS = 2_500;
+
+const tooManyAtOnce = () =>
+  new ApiError('RATE_LIMIT_EXCEEDED', 'Too many of your calls are under way at once. Retry in a second.');
+
+const beingCounted = ({ environment }: Tenant) =>
+  new ApiError('RECOVERY_UNDER_WAY', 'Another call of yours is being counted. Retry in a second.', {
+    environment,
+  });
+
+/**
+ * A pool of which each partner has at most half, so that another one is soon served.
+ * @returns a function that makes a call of a statement; `whose` reads the partner from what it is given
+ */
+function sharedPool({ db, sql }: Database, config: Timed) {
+  const slots = createSlots(Math.max(1, Math.floor(sql.options.max / 2)));
+  return <Given extends unknown[], Found>(
+      whose: (...given: Given) => string,
+      run: Run<Given, Found>,
+      what: string,
+    ) =>
+    async (...given: Given): Promise<Found> => {
+      const release = await slots(whose(...given), tooManyAtOnce);
+      const { answer, ended } = begin(db, (own) => run(own, ...given), { config, what });
+      const lost = setTimeout(release, config.DATABASE_TIMEOUT_MS + LOST_AFTER_MS).unref();
+      void ended.then(() => {
+        clearTimeout(lost);
+        release();
+      });
+      return answer;
+    };
+}
+
+/** How many times as long as it took an answer is remembered, so that a partner costs at most a twentieth of a core. */
+const REMEMBERED_TIMES = 20;
+const QUICK_MS = 50;
+
+/** The progress of a recovery is counted anew each time; that of a million takes a second or two. */
+function rarely(read: (id: string, of: Tenant) => Promise<RecoveryProgress | null>): typeof read {
+  const remembered = new LRUCache<string, RecoveryProgress>({ max: 1_000, ttl: 1 });
+  return async (id, of) => {
+    const key = `${of.partnerId} ${of.environment} ${id}`;
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    const startedAt = performance.now();
+    const found = await read(id, of);
+    const tookMs = performance.now() - startedAt;
+    if (found !== null && tookMs > QUICK_MS) remembered.set(key, found, { ttl: REMEMBERED_TIMES * tookMs });
+    return found;
   };
 }

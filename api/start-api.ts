@@ -2,9 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { connectDatabase } from '../db/postgres/connect';
 import { BEAT_EVERY_MS } from '../db/processes';
-import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
+import { createQuoteWriter } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
 import { keepBeating, openTogether, reportLogin, type Closers } from '../runtime/process';
 import { openTracing } from '../runtime/telemetry/tracing';
@@ -15,6 +14,7 @@ import { buildInternalApp } from './internal-app';
 import { connectRedis, createRateLimiter } from './limits';
 import { drainable, useCertificate, type TlsFiles } from './listener';
 import { createApiMetrics } from './observe';
+import { openPools } from './pools';
 import { apiQueries } from './queries';
 import { createAttemptWatch } from './routes/send-test-notification';
 
@@ -25,9 +25,6 @@ const LAST_GRACE_MS = 1_000;
 
 /** Redis answers within a millisecond or two. A call that would wait longer is counted in memory. */
 const REDIS_TIMEOUT_MS = 100;
-
-// Connections for pages, so that partners who read many never delay a quote, a test or a delivery.
-const PAGES_AT_A_TIME = 2;
 
 export interface ApiProcessOptions {
   readonly config: Config;
@@ -47,14 +44,9 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   const { config, databaseUrl, logger, ports } = options;
   const timeoutMs = config.DATABASE_TIMEOUT_MS;
   const tracing = openTracing(config, 'pfqs-api');
-  const connect = (applicationName: string, poolSize: number, byIndex = false) =>
-    connectDatabase({ url: databaseUrl, statementTimeoutMs: timeoutMs, applicationName, poolSize, byIndex });
-  const database = connect('pfqs api', config.DATABASE_POOL_SIZE);
-  // Inserts have connections of their own, as many as statements run at a time. A slow read never
-  // delays an insert, and each connection soon has every statement prepared.
-  const inserts = connect('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME);
-  const pages = connect('pfqs api pages', PAGES_AT_A_TIME, true);
-  closers.add(() => Promise.all([inserts.close(), pages.close(), database.close(), tracing?.close()]));
+  const pools = openPools({ url: databaseUrl, statementTimeoutMs: timeoutMs }, config.DATABASE_POOL_SIZE);
+  const { own: database, inserts } = pools;
+  closers.add(() => Promise.all([pools.close(), tracing?.close()]));
   const keyUses = createKeyUses(database.sql);
   const writing = startLoop({
     round: keyUses.write,
@@ -99,7 +91,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   });
   closers.add(() => catalogue.close());
 
-  const queries = apiQueries({ ...database, pages: pages.sql }, config, tracing);
+  const queries = apiQueries(pools, config, tracing);
   const shared = {
     queries,
     metrics,

@@ -25,7 +25,9 @@ const errorDetailsSchema = z
       description:
         'NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.',
     }),
-    recovery_id: text('RECOVERY_UNDER_WAY: the one that is.'),
+    recovery_id: text(
+      'RECOVERY_UNDER_WAY: the one that is. Absent while another call of yours is being counted.',
+    ),
     may_follow: z
       .array(z.enum(APPLICATION_STATES))
       .meta({ description: 'EVENT_NOT_APPLICABLE: the states that may follow now.' }),

@@ -21,16 +21,24 @@ export const recoverRequestSchema = z
 export const readRecoverRequest = bodyValidator(recoverRequestSchema);
 
 const matched = count(
-  'Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.',
+  'Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.',
   42,
 );
+const matched_is_minimum = z
+  .literal(true)
+  .optional()
+  .meta({ description: 'Present when there are, or may be, more than `matched`. A recovery sends all.' });
 const recoveryId = z.string().meta({ examples: ['rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA'] });
 
-export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { matched });
+export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { matched, matched_is_minimum });
 
 export type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
 
-export const recoverResponseSchema = answerSchema('RecoverResponse', { recovery_id: recoveryId, matched });
+export const recoverResponseSchema = answerSchema('RecoverResponse', {
+  recovery_id: recoveryId,
+  matched,
+  matched_is_minimum,
+});
 
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
@@ -40,7 +48,10 @@ export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
     description:
       '`running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.',
   }),
-  matched: matched.meta({ description: 'How many there were when it began.' }),
+  matched: matched.meta({ description: 'How many there were when it began, also above 10000.' }),
+  matched_is_minimum: matched_is_minimum.meta({
+    description: 'Present until more than 10000 have been counted, which takes some seconds.',
+  }),
   resent: count(
     'Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.',
     42,

@@ -247,7 +247,8 @@ export const webhookEndpointSchema = answerSchema('WebhookEndpointResponse', {
   last_success_at: momentField(
     'The last 2xx, or one at most a minute before it; null without one.',
   ).nullable(),
-  held: count('Notifications that are held until there is an active endpoint.', 0),
+  held: count('Notifications that are held until there is an active endpoint; 10000 at most.', 0),
+  held_is_minimum: z.literal(true).optional().meta({ description: 'Present when more are held.' }),
 });
 
 export type WebhookEndpointBody = z.infer<typeof webhookEndpointSchema>;

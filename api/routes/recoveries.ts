@@ -6,6 +6,7 @@ import {
   recoveryResponseSchema,
   type RecoveryBody,
 } from '../../contracts/notification-recovery';
+import type { Matched } from '../../db/notifications/recoverable';
 import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { Refused } from '../../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
@@ -25,14 +26,20 @@ export function recoverNotifications(app: FastifyInstance, queries: ApiQueries):
     const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(readRecoverRequest, body);
     if (since >= until) throw invalidField('created_to', 'must lie after created_from.');
     const { keyId, partnerId, environment } = caller;
-    const wanted = { owner: { partnerId, environment }, keyId, since, until, dryRun };
-    const { recoveryId, matched } = await queries.recoverNotifications(wanted).catch((error: unknown) => {
+    const wanted = { owner: { partnerId, environment }, keyId, since, until };
+    const refuse = (error: unknown) => {
       throw error instanceof Refused ? refusal(error, caller) : error;
-    });
-    if (recoveryId === null) return sendCount(reply, { matched });
-    return sendAnswer(reply, { recovery_id: recoveryId, matched }, 202);
+    };
+    if (dryRun) return sendCount(reply, matchedToWire(await queries.countRecoverable(wanted).catch(refuse)));
+    const begun = await queries.recoverNotifications(wanted).catch(refuse);
+    return sendAnswer(reply, { recovery_id: begun.recoveryId, ...matchedToWire(begun) }, 202);
   });
 }
+
+const matchedToWire = ({ matched, isMinimum }: Matched) => ({
+  matched,
+  ...(isMinimum && { matched_is_minimum: true as const }),
+});
 
 function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
   if (why === 'too_long_ago')
@@ -65,7 +72,7 @@ function toWire(one: RecoveryProgress): RecoveryBody['data'] {
   return {
     recovery_id: one.recoveryId,
     status,
-    matched: one.matched,
+    ...matchedToWire(one),
     resent,
     delivered,
     // Includes what a later recovery has taken over, which could only be what had failed here.

@@ -79,11 +79,13 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
       async function firstAttempt(): Promise<NotificationProgress | null> {
         const endsAtMs = performance.now() + WAIT_MS;
         for (;;) {
-          const progress = await queries.readProgress(notificationId).catch((error: unknown) => {
-            const about = { requestId: request.id, err: error, notificationId };
-            request.log.warn(about, 'a test notification was not read again');
-            return null;
-          });
+          const progress = await queries
+            .readProgress(notificationId, request.caller)
+            .catch((error: unknown) => {
+              const about = { requestId: request.id, err: error, notificationId };
+              request.log.warn(about, 'a test notification was not read again');
+              return null;
+            });
           const leftMs = endsAtMs - performance.now();
           if (testStatus(progress) !== 'queued' || leftMs <= 0 || progress?.paused || subscription.delayed())
             return progress;

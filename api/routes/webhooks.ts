@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { webhookEndpointSchema, webhookKeysSchema } from '../../contracts/webhook-event';
+import { MOST_HELD } from '../../db/endpoints/endpoints';
 import { answerer } from '../answers';
 import type { ApiQueries } from '../queries';
 
@@ -31,7 +32,8 @@ export function getWebhookEndpoint(app: FastifyInstance, queries: ApiQueries): v
       disabled_reason: disabledReason,
       failing_since: found.failingSince?.toISOString() ?? null,
       last_success_at: found.lastSuccessAt?.toISOString() ?? null,
-      held,
+      held: Math.min(held, MOST_HELD),
+      ...(held > MOST_HELD && { held_is_minimum: true as const }),
     });
   });
 }

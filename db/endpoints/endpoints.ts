@@ -73,14 +73,19 @@ type PartnerEndpoint = Pick<WebhookEndpoint, 'disabledReason' | 'failingSince' |
   readonly state: 'active' | 'disabled' | 'none';
   readonly url: string | null;
   readonly disabledAt: Date | null;
+  /** MOST_HELD + 1 when there are more. */
   readonly held: number;
 };
+
+/** What a partner is told at most, so that it cannot have a million rows counted. */
+export const MOST_HELD = 10_000;
 
 const FOR_PARTNER = `
   select coalesce(e.state, 'none') as state, ${columns('e', 'url, disabled_reason, failing_since, last_success_at')},
     case when e.state = 'disabled' then ${msText('e.updated_at')} end as "disabledAt",
-    (select count(*)::int from deliveries d
-      where d.partner_id = $1 and d.environment = $2 and (${deliveryStatus('d.')}) = 'held') as held
+    (select count(*)::int from (
+      select from deliveries d where d.partner_id = $1 and d.environment = $2 and (${deliveryStatus('d.')}) = 'held'
+      limit ${MOST_HELD + 1}) h) as held
   from ${TENANT}
   left join webhook_endpoints e
     on e.partner_id = tenant.partner_id and e.environment = tenant.environment and e.state <> 'removed'`;

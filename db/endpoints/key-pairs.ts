@@ -3,7 +3,7 @@ import { ulid } from 'ulid';
 import type { Tenant } from '../../domain/tenant';
 import { PRIVATE_KEY_PREFIX, PUBLIC_KEY_PREFIX, type SigningPair } from '../../domain/webhook';
 import { checkOverlap } from '../keys';
-import { type DbOrTransaction, columns, rowsOf, runPrepared } from '../postgres/connect';
+import { type DbOrTransaction, type Reader, columns, rowsOf, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { webhookKeyPairs } from '../schema';
 import type { KeyRing } from './key-ring';
@@ -34,7 +34,7 @@ export const liveKeyPairs = (db: DbOrTransaction, { partnerId, environment }: Te
   rowsOf<SealedKeyPair>(db, live(`${SUMMARY}, ciphertext`), [partnerId, environment]);
 
 /** The public halves, which are all that an API process may read. */
-export const livePublicKeys = (db: DbOrTransaction, { partnerId, environment }: Tenant) =>
+export const livePublicKeys = (db: Reader, { partnerId, environment }: Tenant) =>
   rowsOf<PublicKey>(db, live(PUBLIC), [partnerId, environment]);
 
 /**

@@ -188,11 +188,16 @@ export interface PartnerNotification extends Listed {
   readonly log: readonly LoggedAttempt[];
 }
 
+/** Nine ladders. A partner may have a notification sent again as often as it likes. */
+const MOST_ATTEMPTS = 100;
+
 const FIND = `
   select ${LISTED}, n.body,
     (select coalesce(json_agg(json_build_object(${ATTEMPT_JSON}, 'number', a.attempt_number,
         'finishedMs', ${ms('a.finished_at')}) order by a.attempt_number), '[]')
-      from delivery_attempts a where a.notification_id = $1) as log
+      from (
+        select attempt_number, started_at, finished_at, outcome, failure, http_status, duration_ms from delivery_attempts
+        where notification_id = $1 order by attempt_number desc limit ${MOST_ATTEMPTS}) a) as log
   from notifications n left join deliveries d on d.notification_id = $1
   where n.notification_id = $1 and n.partner_id = $2 and n.environment = $3`;
 

@@ -4,7 +4,7 @@ import type { Tenant } from '../../domain/tenant';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
 import { msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
-import { endedStatus } from '../schema';
+import { deliveryStatus, endedStatus } from '../schema';
 
 /** What a recovery is about. Moments are in ISO 8601; `until` is exclusive. */
 export interface RecoverySpan {
@@ -47,35 +47,76 @@ export interface RecoveryItem {
   readonly sequence: number;
 }
 
-// Parameters: partner, environment, since, until. As ids sort by time, the span bounds the reads.
-const IN_SPAN = `n.partner_id = $1 and ($2::text is null or n.environment = $2)
-  and n.notification_id >= 'ntf_' || ulid_floor($3::text::timestamptz)
-  and n.notification_id < 'ntf_' || ulid_floor($4::text::timestamptz) and n.delivered_at is null`;
-const spanOf = (span: RecoverySpan) => [span.partnerId, span.environment, span.since, span.until];
+// Parameters: partner, environments, since, until. As ids sort by time, the span bounds the reads.
+const inSpan = (t: string) => `${t}.partner_id = $1 and ${t}.environment = any($2::text[])
+  and ${t}.notification_id >= 'ntf_' || ulid_floor($3::text::timestamptz)
+  and ${t}.notification_id < 'ntf_' || ulid_floor($4::text::timestamptz)`;
+const spanOf = ({ partnerId, environment, since, until }: RecoverySpan) => [
+  partnerId,
+  environment === null ? ['sandbox', 'live'] : [environment],
+  since,
+  until,
+];
 
-// A recovery may send notifications that ended undelivered, found by the index of that status, and held
-// ones. Tests have a strict quota, and are resent one by one.
-const recoverable = (columns: string) => `
-  select ${columns} from notifications n
-  where ${IN_SPAN} and n.environment in ('sandbox', 'live') and n.end_state is not null
-    and (${endedStatus()}) in ('failed', 'expired') and n.event_type <> '${TEST_EVENT_TYPE}' and n.body <> ''
+// A recovery may send notifications that ended undelivered, found by the index of that status. Tests
+// have a strict quota, and are resent one by one.
+const ENDED = `${inSpan('n')} and n.end_state is not null and (${endedStatus('n.')}) in ('failed', 'expired')`;
+const SENDABLE = `n.event_type <> '${TEST_EVENT_TYPE}' and n.body <> ''`;
+// And held ones, which have a body and are no tests.
+const HELD = `${inSpan('d')} and (${deliveryStatus('d.')}) = 'held' and not d.delivered`;
+
+/** What a partner is told at most, so that it cannot have a million rows counted. */
+export const MOST_MATCHED = 10_000;
+/** Ended ones that a partner's count reads at most, with the tests among them: 40 ms of Postgres. */
+const MOST_READ = 15_000;
+
+const COUNT_UP_TO = `
+  select (count(*) filter (where sendable))::int as found, count(*) filter (where ended) = ${MOST_READ} as cut
+  from (
+    (select ${SENDABLE} as sendable, true as ended from notifications n where ${ENDED} limit ${MOST_READ})
+    union all
+    (select true, false from deliveries d where ${HELD} limit ${MOST_MATCHED + 1})) q`;
+
+export interface Matched {
+  readonly matched: number;
+  /** There are more, or may be. */
+  readonly isMinimum: boolean;
+}
+
+/** Counts what a recovery has to send, up to MOST_MATCHED. The pool has to follow indexes. */
+export async function countUpTo(reader: Reader, span: RecoverySpan): Promise<Matched> {
+  const { found, cut } = await oneRow<{ found: number; cut: boolean }>(reader, COUNT_UP_TO, spanOf(span));
+  return { matched: Math.min(found, MOST_MATCHED), isMinimum: cut || found > MOST_MATCHED };
+}
+
+const recoverable = (ofEnded: string, ofHeld: string) => `
+  select ${ofEnded} from notifications n where ${ENDED} and ${SENDABLE}
   union all
-  select ${columns} from deliveries d join notifications n using (notification_id)
-  where ${IN_SPAN} and d.state = 'held' and d.partner_id = $1 and n.body <> ''`;
+  select ${ofHeld} from deliveries d where ${HELD}`;
 
-const COUNT = `select count(*)::int as count from (${recoverable('1')}) q`;
+const columnsOf = (t: string) =>
+  `${t}.notification_id as "notificationId", coalesce(${t}.application_id, '') collate "C" as application,
+    coalesce(${t}.sequence, 0) as sequence, ${t}.partner_id, ${t}.environment`;
 
+const COUNT = `select count(*)::int as count from (${recoverable('1', '1')}) q`;
+
+/** Counts all of it, in time that grows with it. */
 export const countRecoverable = async (reader: Reader, span: RecoverySpan) =>
   (await oneRow<{ count: number }>(reader, COUNT, spanOf(span))).count;
 
+/** A million at once would take a worker 300 MB. At ten a second this is a quarter of an hour. */
+export const LISTED_AT_A_TIME = 10_000;
+
 const LIST = `
   select "notificationId", application, sequence from (
-    ${recoverable(`n.notification_id as "notificationId", coalesce(n.application_id, '') collate "C" as application,
-      coalesce(n.sequence, 0) as sequence, n.partner_id, n.environment`)}) q
+    ${recoverable(columnsOf('n'), columnsOf('d'))}) q
   where (application, sequence, "notificationId") > ($5, $6::int, $7) and ${hasActiveEndpoint('q')}
-  order by application, sequence, "notificationId"`;
+  order by application, sequence, "notificationId" limit ${LISTED_AT_A_TIME}`;
 
-/** What a recovery has to send, by application and sequence, so that no event overtakes an earlier one. */
+/**
+ * The next that a recovery has to send, by application and sequence, so that no event overtakes an
+ * earlier one. Empty at the end.
+ */
 export function listRecoverable(
   reader: Reader,
   { last, ...span }: RecoverySpan & { readonly last: RecoveryItem },
@@ -100,7 +141,7 @@ const COUNT_UNDELIVERED = `
       when n.body = '' then 'body_removed'
       when not ${hasActiveEndpoint('n')} then 'no_endpoint'
       else 'send' end as plan, count(*)::int as count
-  from notifications_now n where ${IN_SPAN} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
+  from notifications_now n where ${inSpan('n')} and n.delivered_at is null group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 
 /** Counts the undelivered notifications of a span by what a recovery would do with them. */
 export const countUndelivered = (reader: Reader, span: RecoverySpan) =>

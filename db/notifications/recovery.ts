@@ -8,8 +8,9 @@ import type { Db, DbOrTransaction, Parameter, Reader } from '../postgres/connect
 import { Refused } from '../refused';
 import type { recoveries } from '../schema';
 import { recoveryIsWanted } from './notification';
-import { countRecoverable, listRecoverable, resolveSpan } from './recoverable';
-import type { RecoveryItem, RecoverySpan } from './recoverable';
+import { countRecoverable, countUpTo, LISTED_AT_A_TIME, listRecoverable } from './recoverable';
+import { MOST_MATCHED, resolveSpan } from './recoverable';
+import type { Matched, RecoveryItem, RecoverySpan } from './recoverable';
 import { resendChange, resendNotification } from './resend';
 
 /** 36,000 an hour, a small part of what one worker delivers. */
@@ -91,37 +92,45 @@ export async function beginRecovery(db: Db, wanted: NewRecovery): Promise<Recove
   return row;
 }
 
-interface WantedRecovery {
+interface WantedSpan {
   readonly owner: Tenant;
-  readonly keyId: string;
   readonly since: Date;
   readonly until: Date;
-  readonly dryRun: boolean;
 }
 
 const ENABLED = `select 1 from partners where partner_id = $1 and recovery = 'enabled'`;
 
+async function partnerSpan(reader: Reader, { owner, since, until }: WantedSpan) {
+  if ((await runPrepared(reader, ENABLED, [owner.partnerId])).length === 0)
+    throw new Refused('conflict', 'Recoveries are switched off for this partner.', 'disabled');
+  return { ...owner, ...(await resolveSpan(reader, { at: since }, { at: until })) };
+}
+
 /**
- * Stores a recovery for a worker, or only counts. An index allows a partner one at a time.
- * @returns `recoveryId`: null for a dry run
+ * Counts what a recovery of a partner would send.
  * @throws Refused
  */
-export async function recoverForPartner(db: Db, { owner, keyId, since, until, dryRun }: WantedRecovery) {
+export const countForPartner = async (reader: Reader, wanted: WantedSpan): Promise<Matched> =>
+  countUpTo(reader, await partnerSpan(reader, wanted));
+
+/**
+ * Stores a recovery for a worker, which sends all that there is. An index allows a partner one at a time.
+ * @throws Refused
+ */
+export async function recoverForPartner(db: Db, wanted: WantedSpan & { readonly keyId: string }) {
+  const { owner, keyId } = wanted;
   return db.transaction(async (tx) => {
-    if ((await runPrepared(tx, ENABLED, [owner.partnerId])).length === 0)
-      throw new Refused('conflict', 'Recoveries are switched off for this partner.', 'disabled');
-    const span = { ...owner, ...(await resolveSpan(tx, { at: since }, { at: until })) };
-    if (!dryRun && !(await activeEndpointExists(tx, owner))) throw noActiveEndpoint(owner);
-    const matched = await countRecoverable(tx, span);
-    if (dryRun) return { recoveryId: null, matched };
-    const wanted = { ...span, keyId, perSecond: RECOVERED_PER_SECOND, found: matched, actor: keyId };
-    const begun = await insertRecovery(tx, { ...wanted, runner: '' });
+    const span = await partnerSpan(tx, wanted);
+    if (!(await activeEndpointExists(tx, owner))) throw noActiveEndpoint(owner);
+    const counted = await countUpTo(tx, span);
+    const about = { keyId, perSecond: RECOVERED_PER_SECOND, found: counted.matched, actor: keyId };
+    const begun = await insertRecovery(tx, { ...span, ...about, runner: '' });
     if (begun === null) {
       const other = await ownUnderWay(tx, owner);
       throw new Refused('conflict', 'A recovery is under way.', 'recovery_under_way', other);
     }
     hint(tx, recoveryIsWanted(begun.recoveryId));
-    return { recoveryId: begun.recoveryId, matched };
+    return { recoveryId: begun.recoveryId, ...counted };
   });
 }
 
@@ -182,6 +191,17 @@ interface RecoveryRun {
   readonly onProgress: (recovery: Pick<Recovery, 'found' | 'sent' | 'skipped'>) => void;
 }
 
+const CORRECT = `update recoveries set found = greatest(found, $3::int) where recovery_id = $1 and runner = $2`;
+
+/** What a partner's call has counted may be a minimum. */
+async function foundOf(db: Db, recovery: Recovery): Promise<number> {
+  const { recoveryId, runner, keyId, found, last } = recovery;
+  if (keyId === null || last.notificationId !== '') return found;
+  const counted = await countRecoverable(db, recovery);
+  await runPrepared(db, CORRECT, [recoveryId, runner, counted]);
+  return Math.max(found, counted);
+}
+
 /**
  * Sends what a recovery still has to send, one by one, at its rate. Its position is stored with each,
  * so that it may die at any moment. The caller records how it ended.
@@ -192,26 +212,36 @@ export async function runRecovery(
   recovery: Recovery,
   { db, actor, interrupted, onProgress }: RecoveryRun,
 ): Promise<'interrupted' | Refused | null> {
-  const { recoveryId, runner, found, perSecond } = recovery;
-  const items = await listRecoverable(db, recovery);
-  let { sent, skipped } = recovery;
+  const { recoveryId, runner, perSecond, partnerId, environment } = recovery;
+  const found = await foundOf(db, recovery);
+  let { sent, skipped, last } = recovery;
   const startedAt = performance.now();
   let shownAt = startedAt;
-  for (const [at, item] of items.entries()) {
-    await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
-    if (interrupted.aborted) return 'interrupted';
-    const outcome = await recoverOne(db, { recoveryId, runner, actor }, item).catch((error: unknown) => {
-      if (error instanceof Refused && error.why === 'no_endpoint') return error;
-      throw error;
-    });
-    if (outcome instanceof Refused) return outcome;
-    if (outcome === 'sent') sent += 1;
-    else skipped += 1;
-    if (performance.now() - shownAt < PROGRESS_EVERY_MS) continue;
-    shownAt = performance.now();
-    onProgress({ found, sent, skipped });
+  let at = 0;
+  for (;;) {
+    const items = await listRecoverable(db, { ...recovery, last });
+    // Without an endpoint there is nothing to list.
+    if (at > 0 && items.length === 0 && environment !== null) {
+      const owner = { partnerId, environment };
+      return (await activeEndpointExists(db, owner)) ? null : noActiveEndpoint(owner);
+    }
+    for (const item of items) {
+      await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
+      if (interrupted.aborted) return 'interrupted';
+      const outcome = await recoverOne(db, { recoveryId, runner, actor }, item).catch((error: unknown) => {
+        if (error instanceof Refused && error.why === 'no_endpoint') return error;
+        throw error;
+      });
+      if (outcome instanceof Refused) return outcome;
+      if (outcome === 'sent') sent += 1;
+      else skipped += 1;
+      [at, last] = [at + 1, item];
+      if (performance.now() - shownAt < PROGRESS_EVERY_MS) continue;
+      shownAt = performance.now();
+      onProgress({ found, sent, skipped });
+    }
+    if (items.length < LISTED_AT_A_TIME) return null;
   }
-  return null;
 }
 
 /**
@@ -271,6 +301,8 @@ export interface RecoveryProgress {
   readonly recoveryId: string;
   readonly state: Recovery['state'];
   readonly matched: number;
+  /** No worker has counted them all yet. */
+  readonly isMinimum: boolean;
   readonly resent: number;
   readonly delivered: number;
   readonly underWay: number;
@@ -280,7 +312,8 @@ export interface RecoveryProgress {
 }
 
 const PROGRESS = `
-  select r.recovery_id as "recoveryId", r.state, r.found as matched, r.sent as resent, n.delivered, n."underWay",
+  select r.recovery_id as "recoveryId", r.state, r.found as matched,
+    r.found = ${MOST_MATCHED} and r.last_notification = '' as "isMinimum", r.sent as resent, n.delivered, n."underWay",
     ${msText('r.created_at')} as "createdMs",
     ${msText('greatest(coalesce(r.ended_at, r.updated_at), n.ended_at)')} as "lastMs"
   from recoveries r cross join lateral (

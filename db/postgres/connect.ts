@@ -1,4 +1,5 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type postgres from 'postgres';
 import { withTimeout } from '../../timing/timing';
 import { openClient, type Sql } from './driver/client';
 
@@ -13,6 +14,8 @@ export interface DatabaseConfig {
   readonly plannedOnce?: boolean;
   /** The same, for statements that must follow an index without a sort. */
   readonly byIndex?: boolean;
+  /** Gets what Postgres reports beside its answers; by default it is ignored. */
+  readonly onNotice?: (text: string) => void;
 }
 
 /** Without these, a plan made for an empty partition sorts all of it while it fills. */
@@ -179,12 +182,13 @@ function createHintSender(sql: Sql) {
  * @throws for a bad URL or bad TLS parameters (readServerTls)
  */
 export function connectDatabase(config: DatabaseConfig): Database {
-  const { statementTimeoutMs } = config;
+  const { statementTimeoutMs, onNotice } = config;
   const sql = openClient(config.url, {
     // The server ends every statement before that, so a socket that is silent for longer is idle or its
     // server hangs. TCP would keep a frozen server's connections for a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
+    ...(onNotice && { onnotice: ({ message }: postgres.Notice) => onNotice(message ?? '') }),
     // In seconds. The library's default of 30 would keep callers waiting.
     connect_timeout: 5,
     // Reconnects at once, then within a second, so that a restart of Postgres is soon over.

@@ -15,7 +15,7 @@ const SENT_AGAIN = 'end_state, end_reason, ended_at, sent_again_at, recovery_id'
 const RELEASED =
   'state, generation, priority, due_at, held_at, hold_reason, started_at, first_attempt_at, checked_at, step';
 const RECOVERY_MOVES =
-  'state, runner, per_second, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
+  'state, runner, per_second, found, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
 const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
 const NEW_NOTIFICATION =
   'insert (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, merchant_reference, body, ' +

@@ -84,7 +84,7 @@ const storeSettings = {
     'Direct way to the same Postgres for LISTEN, where `DATABASE_URL` leads through a connection pooler.',
   ),
   DATABASE_POOL_SIZE: whole(2, 200, 10).describe(
-    'Most pooled connections of a process; the inserts of quotes and the pages of partners have two more each, the change feed one.',
+    'Most pooled connections of a process, in an API process half of them for what partners store; the inserts of quotes and the reads of partners have two more each, the change feed one.',
   ),
   DATABASE_TIMEOUT_MS: whole(1, 600_000, 3_000).describe(
     'Longest wait for Postgres per look-up or insert, and longest statement.',

@@ -129,7 +129,7 @@ const USUAL: Readonly<Record<number, string>> = {
   400: 'The request cannot be read, or has a parameter that this call does not know.',
   401: 'The key is missing or not valid.',
   404: 'There is no such path or method.',
-  429: 'More than 100 requests per minute with this key.',
+  429: 'More than 100 requests per minute with this key, or too many of your calls at once.',
   500: 'A fault on our side.',
 };
 const NOT_YOURS =

@@ -183,7 +183,7 @@ export const paths = pathsOf<Operation>(operation, {
     codes: ['MISSING_FIELD', 'RECOVERY_UNDER_WAY', 'RECOVERY_DISABLED', 'WEBHOOK_NOT_REGISTERED'],
     says: {
       400: BROKEN,
-      409: 'A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
+      409: 'A recovery is under way, another call of yours is being counted, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
     },
   },
   'get /v1/notifications/recoveries/{recovery_id}': {

@@ -782,10 +782,15 @@ export interface components {
             success: true;
             data: {
                 /**
-                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.
+                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.
                  * @example 42
                  */
                 matched: number;
+                /**
+                 * @description Present when there are, or may be, more than `matched`. A recovery sends all.
+                 * @constant
+                 */
+                matched_is_minimum?: true;
             };
         };
         RecoverResponse: {
@@ -795,10 +800,15 @@ export interface components {
                 /** @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA */
                 recovery_id: string;
                 /**
-                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out.
+                 * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.
                  * @example 42
                  */
                 matched: number;
+                /**
+                 * @description Present when there are, or may be, more than `matched`. A recovery sends all.
+                 * @constant
+                 */
+                matched_is_minimum?: true;
             };
         };
         RecoveryResponse: {
@@ -813,10 +823,15 @@ export interface components {
                  */
                 status: "running" | "delivering" | "finished" | "stopped";
                 /**
-                 * @description How many there were when it began.
+                 * @description How many there were when it began, also above 10000.
                  * @example 42
                  */
                 matched: number;
+                /**
+                 * @description Present until more than 10000 have been counted, which takes some seconds.
+                 * @constant
+                 */
+                matched_is_minimum?: true;
                 /**
                  * @description Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.
                  * @example 42
@@ -973,10 +988,15 @@ export interface components {
                 failing_since: string | null;
                 last_success_at: string | null;
                 /**
-                 * @description Notifications that are held until there is an active endpoint.
+                 * @description Notifications that are held until there is an active endpoint; 10000 at most.
                  * @example 0
                  */
                 held: number;
+                /**
+                 * @description Present when more are held.
+                 * @constant
+                 */
+                held_is_minimum?: true;
             };
         };
         CreditApplicationEvent: {
@@ -1180,7 +1200,7 @@ export interface components {
              * @enum {string}
              */
             reason?: "under_way" | "test" | "payload_removed";
-            /** @description RECOVERY_UNDER_WAY: the one that is. */
+            /** @description RECOVERY_UNDER_WAY: the one that is. Absent while another call of yours is being counted. */
             recovery_id?: string;
             /** @description EVENT_NOT_APPLICABLE: the states that may follow now. */
             may_follow?: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded")[];
@@ -1550,7 +1570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1645,7 +1665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1757,7 +1777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1871,7 +1891,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description A recovery is under way, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint. */
+            /** @description A recovery is under way, another call of yours is being counted, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1888,7 +1908,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1983,7 +2003,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2078,7 +2098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2192,7 +2212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2309,7 +2329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2401,7 +2421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2493,7 +2513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description More than 100 requests per minute with this key. */
+            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

@@ -1,0 +1,36 @@
+import { connectDatabase, type Database, type DatabaseConfig } from '../db/postgres/connect';
+import { QUOTE_STATEMENTS_AT_A_TIME } from '../db/quotes/store';
+
+/**
+ * A page takes 2 ms and the largest count 40, so two connections serve some hundred calls a second, of
+ * which a partner has one (sharedPool).
+ */
+const READS_AT_A_TIME = 2;
+
+/** The pools of an API process (docs/operations/speed.md). Together with LISTEN: its limit of sessions. */
+export interface ApiPools {
+  /** For the inserts of quotes, as many as run at a time, so that each soon has every statement prepared. */
+  readonly inserts: Database;
+  /** For quotes (keys and merchants that are not in memory), lenders, and the process itself. */
+  readonly own: Database;
+  /** For what partners store. */
+  readonly writes: Database;
+  /** For what partners read. */
+  readonly reads: Database;
+}
+
+type Wanted = Pick<DatabaseConfig, 'url' | 'statementTimeoutMs' | 'onNotice'>;
+
+/** @param poolSize 2 or more, half of which is for what partners store, and half for what they may never hold up */
+export function openPools(wanted: Wanted, poolSize: number): ApiPools & { close(): Promise<unknown> } {
+  const open = (applicationName: string, size: number, byIndex = false) =>
+    connectDatabase({ ...wanted, applicationName, poolSize: size, byIndex });
+  const forWrites = Math.floor(poolSize / 2);
+  const pools = {
+    inserts: open('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME),
+    own: open('pfqs api', poolSize - forWrites),
+    writes: open('pfqs api partners', forWrites, true),
+    reads: open('pfqs api pages', READS_AT_A_TIME, true),
+  };
+  return { ...pools, close: () => Promise.all(Object.values(pools).map((pool) => pool.close())) };
+}
