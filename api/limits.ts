@@ -11,6 +11,20 @@ const WINDOW_SECONDS = 60;
 /** After a failure Redis is not asked for this long, so that only one call a second waits in vain. */
 const REST_MS = 1_000;
 
+/**
+ * Counts a call in Redis, as the library's own script does, and also closes a window that would last
+ * longer than one: after its clock has stepped back, Redis would keep a key for as much longer.
+ */
+const COUNT_CALL = `
+  redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
+  local consumed = redis.call('incrby', KEYS[1], ARGV[1])
+  local ttl = redis.call('pttl', KEYS[1])
+  if ttl == -1 or ttl > 1000 * ARGV[2] then
+    redis.call('expire', KEYS[1], ARGV[2])
+    ttl = 1000 * ARGV[2]
+  end
+  return {consumed, ttl}`;
+
 type RateLimitState = Awaited<ReturnType<typeof consumeFrom>>;
 
 // Every keyed call passes here, so no function is made for each: that cost a twentieth of a quote.
@@ -38,7 +52,13 @@ export function createRateLimiter({ limit, redis, onFallback }: RateLimiterOptio
   const settings = { points: limit, duration: WINDOW_SECONDS, keyPrefix: 'rate' };
   const memory = new RateLimiterMemory(settings);
   const shared =
-    redis && new RateLimiterRedis({ ...settings, storeClient: redis, rejectIfRedisNotReady: true });
+    redis &&
+    new RateLimiterRedis({
+      ...settings,
+      storeClient: redis,
+      rejectIfRedisNotReady: true,
+      customIncrTtlLuaScript: COUNT_CALL,
+    });
   let restUntilMs = 0;
   return (keyId) => {
     if (shared === null || performance.now() < restUntilMs) return consumeFrom(memory, keyId);
@@ -68,10 +88,11 @@ export function rateLimits(limiter: RateLimiter, onRefused: () => void) {
 
 /**
  * Sets `RateLimit-Reset` in seconds from now, and `X-RateLimit-Reset` in Unix seconds.
- * @returns seconds until the window closes, at least 1
+ * @returns seconds until the window closes, 1 to 60
  */
 function setRateLimitHeaders(reply: FastifyReply, state: RateLimitState): number {
-  const resetMs = Math.max(0, state.counted.msBeforeNext);
+  // In memory the window closes by a timer, but its rest is read from the wall clock, which may have been set.
+  const resetMs = Math.min(Math.max(0, state.counted.msBeforeNext), WINDOW_SECONDS * 1_000);
   const resetSeconds = Math.max(1, Math.ceil(resetMs / 1000));
   const [limit, remaining] = [String(state.limit), String(Math.max(0, state.counted.remainingPoints))];
   void reply

@@ -29,6 +29,42 @@ test('admits exactly 100 of 200 concurrent calls, in memory', async () => {
   await api.close();
 });
 
+const HOUR_MS = 3_600_000;
+
+/** The clock of this machine, an hour off. */
+function stepClock(byMs: number) {
+  const realNow = Date.now;
+  return jest.spyOn(Date, 'now').mockImplementation(() => realNow() + byMs);
+}
+
+test.each([
+  ['an hour back', -HOUR_MS],
+  ['an hour forward', HOUR_MS],
+])('nobody is told to wait longer than the window when the clock steps %s', async (_which, byMs) => {
+  const api = await startTestApi({
+    environment: { RATE_LIMIT_PER_MINUTE: '1', KEYLESS_CALLS_PER_MINUTE: '1' },
+  });
+  const withKey = () => api.quote();
+  const without = () => api.quote({}, { key: `sk_live_${'x'.repeat(32)}` });
+  for (const call of [withKey, without]) await call();
+  const step = stepClock(byMs);
+  try {
+    for (const call of [withKey, without]) {
+      await call();
+      const { status, headers } = await call();
+      expect(status).toBe(429);
+      for (const name of ['retry-after', 'ratelimit-reset']) {
+        expect(Number(headers[name])).toBeGreaterThanOrEqual(1);
+        expect(Number(headers[name])).toBeLessThanOrEqual(60);
+      }
+      expect(Number(headers['x-ratelimit-reset'])).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000) + 60);
+    }
+  } finally {
+    step.mockRestore();
+    await api.close();
+  }
+});
+
 needs('Redis')('with Redis', () => {
   let redis: TestRedis;
   let one: TestApi;
@@ -77,14 +113,29 @@ needs('Redis')('with Redis', () => {
 
   test('a clock that steps back changes neither the count nor the wait', async () => {
     const first = await one.quote();
-    const realNow = Date.now;
-    const step = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 10 * 60_000);
+    const step = stepClock(-HOUR_MS);
     const second = await one.quote();
     step.mockRestore();
     expect(second.status).toBe(200);
     const remaining = (answer: typeof first) => Number(answer.headers['ratelimit-remaining']);
     expect(remaining(second)).toBeLessThanOrEqual(remaining(first));
     expect(Number(second.headers['ratelimit-reset'])).toBeLessThanOrEqual(60);
+  });
+
+  test('when the clock of Redis has stepped back an hour, the window closes a minute after the next call', async () => {
+    await statuses(one, 100, one.keys.test);
+    const admin = new Redis(redis.url);
+    try {
+      const [key = ''] = await admin.keys('rate:*');
+      // A key has a moment at which it ends, by Redis' clock: so it looks after the step.
+      await admin.pexpire(key, HOUR_MS + 30_000);
+      const { status, headers } = await one.quote();
+      expect(status).toBe(429);
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60);
+      expect(await admin.pttl(key)).toBeLessThanOrEqual(60_000);
+    } finally {
+      admin.disconnect();
+    }
   });
 
   test('Redis hung: counted in memory after its timeout, then left alone for a while', async () => {
