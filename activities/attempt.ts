@@ -10,6 +10,7 @@ import {
   forgetAttempt,
   keepAnswer,
   openAttempt,
+  requeue,
   type NotificationEnd,
   type OpenedAttempt,
 } from '../db/notifications/attempt';
@@ -28,13 +29,17 @@ export interface AttemptDeps {
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
   /** Runs an attempt if its endpoint has a free slot. */
-  readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>): Promise<T | Busy> };
+  readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>, round?: number): Promise<T | Busy> };
+  /** A delivery that has found no slot so often is put back into the queue. */
+  readonly mostBusyRounds: number;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
   /** A notification has ended without being delivered, or is held. */
   readonly onEnd: (end: EndedNotification) => void;
+  /** A delivery was put back into the queue, as it found no slot. */
+  readonly onRequeued: (notification: NotificationRef) => void;
   /** Slots for attempts within a workflow task. Returns null when this process reserved none. */
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
@@ -64,6 +69,8 @@ interface SendOrder extends NotificationRef {
   readonly queue: string;
   /** Whether the workflow knows its step. If not, and an attempt is planned, the answer is `wait`. */
   readonly told: boolean;
+  /** How often it has asked for a slot, this time included. Workflows of older builds do not say. */
+  readonly round?: number;
 }
 
 /** No attempt was made, because the endpoint has no free slot. The workflow asks again later. */
@@ -89,6 +96,8 @@ type SendResult =
   /** No attempt was made, and none follows: the notification has ended or is held. */
   | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
   | { readonly kind: 'paused' }
+  /** It has found no slot for long. The next generation is due after this wait. */
+  | { readonly kind: 'requeued'; readonly waitMs: number }
   | { readonly kind: 'superseded' };
 
 export interface AttemptResult {
@@ -112,10 +121,22 @@ type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readon
 export function createSendAttempt(deps: AttemptDeps) {
   const attempt = createAttempt(deps);
 
-  return async function sendAttempt({ queue, ...ref }: SendOrder): Promise<SendResult> {
-    const sent = await deps.sendSlots.run(queue, () => attempt(ref, null));
+  /** Ends the workflow, whose history grows with every round. */
+  async function putBack(
+    { notificationId, generation }: NotificationRef,
+    waitMs: number,
+  ): Promise<SendResult> {
+    const queued = await requeue(deps.sql, { notificationId, generation }, waitMs);
+    if (!queued) return { kind: 'superseded' };
+    deps.onRequeued({ notificationId, generation });
+    return { kind: 'requeued', waitMs };
+  }
+
+  return async function sendAttempt({ queue, round, ...ref }: SendOrder): Promise<SendResult> {
+    const sent = await deps.sendSlots.run(queue, () => attempt(ref, null), round);
     if (sent.kind === 'other_endpoint') throw new Error('no endpoint was asked for');
-    return sent;
+    const last = round !== undefined && round >= deps.mostBusyRounds;
+    return sent.kind === 'busy' && last ? putBack(ref, sent.waitMs) : sent;
   };
 }
 
@@ -142,7 +163,7 @@ export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: Attem
     }
   }
 
-  return async function sendAtOnce({ queue, ...ref }: SendOrder): Promise<SendAtOnceResult> {
+  return async function sendAtOnce({ queue, round: _, ...ref }: SendOrder): Promise<SendAtOnceResult> {
     const slot = fastPath.enter(ref.notificationId);
     if (slot === null) return { kind: 'declined' };
     try {
@@ -209,7 +230,7 @@ function createAttempt(deps: AttemptDeps) {
   }
 
   return async function attempt(
-    { told, ...ref }: Omit<SendOrder, 'queue'>,
+    { told, ...ref }: Omit<SendOrder, 'queue' | 'round'>,
     onlyEndpoint: string | null,
   ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
     const opened = await openAttempt(sql, ref, { onlyEndpoint, told });

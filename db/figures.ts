@@ -64,7 +64,9 @@ interface Backlog {
 
 const BACKLOG = `
   with queued as (
-    select partner_id, environment, count(*) as pending, min(notification_id) as oldest,
+    select partner_id, environment, count(*) as pending,
+      -- A retry that was queued again, because it found no slot, may be days old.
+      min(notification_id) filter (where first_attempt_at is null) as oldest,
       count(*) filter (where due_at <= service_now()) as due, min(due_at) as due_since
     from deliveries where state = 'queued' group by 1, 2),
   of_queue as (

@@ -27,6 +27,8 @@ export interface DeliveryFacts {
   readonly testsFull: boolean;
   /** A workflow for its endpoint was not started a moment ago, because Temporal is away. */
   readonly startsFail: boolean;
+  /** Its own workflow could not be started when it was tried last. */
+  readonly givenBack: boolean;
   readonly endpointActive: boolean;
   readonly now: Date;
 }
@@ -51,6 +53,8 @@ export type DeliveryNow =
   /** Its workflow cannot be started, which is tried again, but not before `until`. */
   | { readonly doing: 'put_off'; readonly until: Date | null }
   | { readonly doing: 'waiting_for_slot'; readonly since: Date }
+  /** It found no slot for long, and is claimed again at this time. */
+  | { readonly doing: 'put_back'; readonly until: Date }
   | { readonly doing: 'waiting_for_tests'; readonly since: Date }
   /** Nothing blocks it, and workers claim due notifications within a second. */
   | { readonly doing: 'due'; readonly since: Date };
@@ -94,7 +98,8 @@ function beforeWorkflow(facts: DeliveryFacts): DeliveryNow {
   if (!facts.endpointActive) return { doing: 'without_endpoint' };
   if (earlier !== null)
     return { doing: 'waiting_for_earlier', notificationId: earlier, until: due ? null : dueAt };
-  if (!due || facts.startsFail) return { doing: 'put_off', until: due ? null : dueAt };
+  if (facts.startsFail || (!due && facts.givenBack)) return { doing: 'put_off', until: due ? null : dueAt };
+  if (!due) return { doing: 'put_back', until: dueAt };
   if (facts.slotsFull) return { doing: 'waiting_for_slot', since: dueAt };
   if (facts.testsFull) return { doing: 'waiting_for_tests', since: dueAt };
   return { doing: 'due', since: dueAt };

@@ -78,6 +78,14 @@ export const DELIVERY_CHANGES = {
     now: ['due_at'],
     clears: ['taken_at', 'started_at', 'checked_at'],
   },
+  /** It found no slot for long. Its workflow ends without an attempt. Its plan is kept; it is claimed again when due. */
+  requeue: {
+    from: OPEN,
+    to: 'queued',
+    newGeneration: true,
+    clears: ['taken_at', 'started_at', 'checked_at'],
+    given: ['due_at', 'next_attempt_at'],
+  },
   hold: {
     from: OPEN,
     to: 'held',

@@ -107,6 +107,11 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
         `no free slot${days}`,
         `due${when}, over its endpoint's share: all slots of the endpoint are taken`,
       ];
+    case 'put_back':
+      return [
+        `no free slot ${clock(now.until, at)}`,
+        `found no free slot for long, so that it is queued until ${moment(now.until)}: the slots of its endpoint, or of all workers, are taken`,
+      ];
     case 'waiting_for_tests':
       return ['behind other tests', `due${when}, behind the tests of this endpoint that are under way`];
     case 'due':

@@ -92,6 +92,10 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
       const known = about && withWorkflow({ notificationId, generation, requestId });
       repeats.warn({ err: error, ...known }, what);
     },
+    requeued(notification: Details): void {
+      metrics.requeued.inc();
+      repeats.warn(withWorkflow(notification), 'a delivery found no free slot for long, and is queued again');
+    },
     repaired(notification: Details, what: string): void {
       metrics.reconciled.inc();
       logger.warn(withWorkflow(notification), `a notification under way was repaired: ${what}`);
@@ -182,7 +186,8 @@ export function createWorkerMetrics(options: { readonly build: string | null; re
       'pfqs_delivery_reconciled_total',
       'Notifications whose row and workflow disagreed, and were repaired.',
     ),
-    busy: counter('pfqs_delivery_busy_total', 'Sends put off: enough were under way to their endpoint.'),
+    busy: counter('pfqs_delivery_busy_total', 'Sends put off: no slot was free for their endpoint.'),
+    requeued: counter('pfqs_delivery_requeued_total', 'Deliveries queued again after 50 such sends.'),
     heldExpired: counter('pfqs_notifications_expired_total', 'Given up after 30 days without an endpoint.'),
     heldReleased: counter('pfqs_notifications_released_total', 'Held notifications sent after all.'),
     lenderStepsMissing: counter(

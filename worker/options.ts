@@ -28,6 +28,11 @@ const SWEEP_MS = 1_000;
 const RECONCILE_EVERY_MS = 10_000;
 /** A delivery is compared after this time without a step, which is longer than any activity (40 s). */
 const RECONCILE_AFTER_MS = 60_000;
+/**
+ * A delivery that found no free slot in so many rounds is put back into the queue. A round takes 11 events
+ * of its workflow's history, of which Temporal allows 51,200.
+ */
+const MOST_BUSY_ROUNDS = 50;
 /** Only tests vary these. */
 export interface WorkerTuning {
   readonly taskQueue?: string;
@@ -35,6 +40,9 @@ export interface WorkerTuning {
   readonly sweepMs?: number;
   readonly testLadderMs?: readonly number[];
   readonly reconcileAfterMs?: number;
+  /** 0: every attempt finds all slots taken. */
+  readonly mostSends?: number;
+  readonly mostBusyRounds?: number;
   /** 24 or more. */
   readonly mostWorkflowTasks?: number;
 }
@@ -77,7 +85,8 @@ export function workerOptions(
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,
     workflows: tuning.workflows ?? builtWorkflows(join(__dirname, '..')),
     build: buildId === undefined ? null : { deploymentName, buildId },
-    mostSends: MOST_SENDS,
+    mostSends: tuning.mostSends ?? MOST_SENDS,
+    mostBusyRounds: tuning.mostBusyRounds ?? MOST_BUSY_ROUNDS,
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,

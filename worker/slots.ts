@@ -163,6 +163,10 @@ const SHARE_OF_FREE = 1 / 4;
 const SHORTEST_WAIT_MS = 1_000;
 /** Longest wait, within which an endpoint that works again gets its attempts. */
 const LONGEST_WAIT_MS = 600_000;
+/** The shortest wait doubles with every round of a delivery, up to this: fifty rounds take 45 minutes at least. */
+const LONGEST_BACKOFF_MS = 60_000;
+/** How often queues that nothing is known of any more are forgotten, in milliseconds. */
+const FORGET_EVERY_MS = 1_000;
 /** Assumed duration of an attempt until the first one has ended. */
 const FIRST_GUESS_MS = 1_000;
 const LATEST = 0.2;
@@ -181,55 +185,83 @@ interface Queue {
   underWay: number;
   /** Moving mean of the duration of an attempt. */
   meanMs: number;
+  /** When the last of those that wait may ask. The queue is kept until then. */
   nextAskMs: number;
 }
 
 /**
  * Limits each endpoint to 16 slots and to a quarter of the free ones, so that endpoints that hang leave
  * slots to others. An attempt without a slot is given a time to ask again, spaced at the pace at which
- * attempts to the endpoint end. A thousand retries to one endpoint then ask about once each.
+ * slots become free to its endpoint: a thousand retries to one endpoint then ask about once each. While
+ * the slots of the process are short, the endpoints that wait share the pace of all attempts, so that
+ * the backlog of one does not put off the others.
  */
 export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlotsOptions) {
   const queues = new Map<string, Queue>();
-  let all = 0;
+  const all = { underWay: 0, meanMs: FIRST_GUESS_MS };
+  /** Queues in which somebody waits, and when they were counted last. */
+  const waiting = { queues: 0, countedMs: Number.NEGATIVE_INFINITY };
 
   const roomFor = (underWay: number) =>
     underWay < SENDS_PER_ENDPOINT &&
-    (underWay === 0 ? all < slots : underWay < (slots - all) * SHARE_OF_FREE);
+    (underWay === 0 ? all.underWay < slots : underWay < (slots - all.underWay) * SHARE_OF_FREE);
 
-  function busy(queue: Queue): Busy {
+  function forgetIdle(nowMs: number): void {
+    if (nowMs - waiting.countedMs < FORGET_EVERY_MS) return;
+    waiting.countedMs = nowMs;
+    waiting.queues = 0;
+    for (const [name, { underWay, nextAskMs }] of queues) {
+      if (nextAskMs > nowMs) waiting.queues += 1;
+      else if (underWay === 0) queues.delete(name);
+    }
+  }
+
+  /** Mean time until a slot becomes free to this queue, in milliseconds. */
+  function paceOf({ underWay, meanMs }: Queue): number {
+    const own = underWay === 0 ? 0 : meanMs / underWay;
+    if (underWay >= SENDS_PER_ENDPOINT) return own;
+    return Math.max(own, (all.meanMs / Math.max(all.underWay, 1)) * waiting.queues);
+  }
+
+  function busy(queue: Queue, round: number): Busy {
     onBusy();
-    const now = monotonicMs();
-    queue.nextAskMs = Math.min(
-      Math.max(queue.nextAskMs, now + SHORTEST_WAIT_MS) + queue.meanMs / Math.max(queue.underWay, 1),
-      now + LONGEST_WAIT_MS,
-    );
-    return { kind: 'busy', waitMs: Math.ceil(queue.nextAskMs - now + random() * SHORTEST_WAIT_MS) };
+    const nowMs = monotonicMs();
+    if (queue.nextAskMs <= nowMs) waiting.queues += 1;
+    const spacedMs = Math.max(queue.nextAskMs - nowMs, SHORTEST_WAIT_MS) + paceOf(queue);
+    queue.nextAskMs = nowMs + Math.min(spacedMs, LONGEST_WAIT_MS);
+    const backoffMs = Math.min(SHORTEST_WAIT_MS * 2 ** (round - 1), LONGEST_BACKOFF_MS);
+    // Those beyond the longest wait are spread over its second half: they would all ask at its end.
+    const waitMs = spacedMs > LONGEST_WAIT_MS ? (LONGEST_WAIT_MS * (1 + random())) / 2 : spacedMs;
+    return { kind: 'busy', waitMs: Math.ceil(Math.max(waitMs, backoffMs) + random() * SHORTEST_WAIT_MS) };
   }
 
   return {
     /**
      * Runs the task if its queue has a free slot.
      * @param name names the endpoint
+     * @param round how often the delivery has asked, this time included; 1 or more
      */
-    async run<T>(name: string, task: () => Promise<T>): Promise<T | Busy> {
-      const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
-      if (!roomFor(queue.underWay)) return busy(queue);
-      queues.set(name, queue);
-      queue.underWay += 1;
-      all += 1;
+    async run<T>(name: string, task: () => Promise<T>, round = 1): Promise<T | Busy> {
       const begunMs = monotonicMs();
+      forgetIdle(begunMs);
+      const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
+      queues.set(name, queue);
+      if (!roomFor(queue.underWay)) return busy(queue, round);
+      queue.underWay += 1;
+      all.underWay += 1;
       try {
         return await task();
       } finally {
-        queue.meanMs += LATEST * (monotonicMs() - begunMs - queue.meanMs);
-        queue.underWay -= 1;
-        all -= 1;
-        if (queue.underWay === 0) queues.delete(name);
+        const endedMs = monotonicMs();
+        for (const one of [queue, all]) {
+          one.meanMs += LATEST * (endedMs - begunMs - one.meanMs);
+          one.underWay -= 1;
+        }
+        if (queue.underWay === 0 && queue.nextAskMs <= endedMs) queues.delete(name);
       }
     },
     underWay: (): { readonly all: number; readonly most: number } => ({
-      all,
+      all: all.underWay,
       most: Math.max(0, ...[...queues.values()].map((queue) => queue.underWay)),
     }),
   };

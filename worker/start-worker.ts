@@ -91,6 +91,8 @@ function start(options: WorkerOptions, closers: Closers) {
     hmac: hmacSha256,
     sign: signEd25519,
     sendSlots,
+    mostBusyRounds: options.mostBusyRounds,
+    onRequeued: (ref) => events.requeued({ ...ref }),
     now: () => new Date(),
     monotonicMs,
     warn: events.warn,

@@ -1,6 +1,7 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   condition,
   defineQuery,
   defineSignal,
@@ -32,9 +33,10 @@ interface DeliverNotificationInput {
 interface DeliveryEnd {
   /**
    * `superseded`: a later generation has taken over, or the notification had been cancelled. `paused`:
-   * deliveries to the partner are paused.
+   * deliveries to the partner are paused. `queued`: it found no free slot for long. After both, the next
+   * generation continues.
    */
-  readonly status: 'delivered' | 'held' | 'superseded' | 'paused';
+  readonly status: 'delivered' | 'held' | 'superseded' | 'paused' | 'queued';
   readonly attempts: number;
 }
 
@@ -53,7 +55,7 @@ export const progressQuery = defineQuery<DeliveryProgress>('progress');
 const WHY: Record<Wait['because'], string> = {
   ladder: 'retry ladder',
   retry_after: 'the endpoint asked for it (Retry-After)',
-  busy: 'enough sends to this endpoint are under way',
+  busy: 'no slot is free for a send to this endpoint',
 };
 
 /**
@@ -77,6 +79,9 @@ export async function deliverNotification(input: DeliverNotificationInput): Prom
     for (let { fast } = input; ; fast = false) {
       await delivery.waitForTurn(wait);
       const next = await CancellationScope.nonCancellable(() => delivery.attempt(fast));
+      // Where its next generation would continue, an order to cancel, given meanwhile, still counts.
+      const goesOn = 'status' in next && (next.status === 'paused' || next.status === 'queued');
+      if (goesOn && CancellationScope.current().consideredCancelled) throw delivery.handOn();
       if ('status' in next) return next;
       wait = next;
     }
@@ -90,12 +95,16 @@ class Delivery {
   /** Steps of the ladder made by this workflow and by one that it replaces; the database counts them. */
   private step = 0;
   private told = false;
+  /** Answers of `busy`; 50 of them end the workflow. */
+  private rounds = 0;
+  private generation: number;
   private status = 'sending';
   private readonly orders = { wake: false, paused: false };
   private readonly story: Story;
   private readonly activities = createActivities();
 
   constructor(private readonly input: DeliverNotificationInput) {
+    this.generation = input.generation;
     const { orders } = this;
     const story = createStory(input.notificationId);
     this.story = story;
@@ -142,7 +151,14 @@ class Delivery {
   async attempt(fast: boolean): Promise<Wait | DeliveryEnd> {
     const { sent, recorded } = await this.send(fast);
     // Neither an attempt nor a step of the ladder was made.
-    if (sent.kind === 'busy') return { waitMs: sent.waitMs, because: 'busy' };
+    if (sent.kind === 'busy') {
+      this.rounds += 1;
+      return { waitMs: sent.waitMs, because: 'busy' };
+    }
+    if (sent.kind === 'requeued') {
+      const reason = `no slot was free in ${this.rounds + 1} rounds; the next generation continues in ${seconds(sent.waitMs)}`;
+      return this.complete('queued', reason);
+    }
     if (sent.kind === 'paused')
       return this.complete('paused', 'deliveries to this partner are; the next generation continues');
     if (sent.kind === 'superseded') return this.complete('superseded');
@@ -186,7 +202,7 @@ class Delivery {
   private async send(fast: boolean) {
     const { notificationId, generation, queue } = this.input;
     const { sendAtOnce, sendAttempt } = this.activities;
-    const order = { notificationId, generation, queue, told: this.told };
+    const order = { notificationId, generation, queue, told: this.told, round: this.rounds + 1 };
     const summary = `attempt ${this.step + 1}: sign and POST`;
     if (fast) {
       const sent = await sendAtOnce.executeWithOptions({ summary }, [order]).catch(() => null);
@@ -195,8 +211,15 @@ class Delivery {
     return { sent: await sendAttempt.executeWithOptions({ summary }, [order]), recorded: false };
   }
 
+  /** The row has been given its next generation already. */
+  handOn(): CancelledFailure {
+    this.generation += 1;
+    return new CancelledFailure('cancelled');
+  }
+
   async cancel(): Promise<void> {
-    const { notificationId, generation } = this.input;
+    const { notificationId } = this.input;
+    const { generation } = this;
     const end = { state: 'cancelled', reason: 'operator' } as const;
     await this.activities.endDelivery({ notificationId, generation, end });
     this.closeStory('cancelled', 'operator');

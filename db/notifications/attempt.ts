@@ -83,6 +83,26 @@ export async function openAttempt(
   };
 }
 
+const REQUEUE = `
+  ${updateText('requeue', {
+    due_at: 'service_now() + make_interval(secs => $3::float8)',
+    // After \`retry-now\` the planned attempt may be hours away, and the order still counts.
+    next_attempt_at: `case when d.next_attempt_at is not null
+      then least(d.next_attempt_at, service_now() + make_interval(secs => $3::float8)) end`,
+  })}
+  where d.notification_id = $1 and d.generation = $2::int and ${fromText('requeue')} returning 1`;
+
+/**
+ * Queues a delivery that found no slot under its next generation, due after this wait. Its ladder goes on
+ * at the same step.
+ * @returns false when its workflow is not the current one any more
+ */
+export const requeue = async (
+  reader: Reader,
+  { notificationId, generation }: NotificationRef,
+  waitMs: number,
+) => (await runPrepared(reader, REQUEUE, [notificationId, generation, waitMs / 1_000])).length > 0;
+
 const FORGET = `
   with locked as (
     select notification_id from deliveries where notification_id = $1 and attempts = $2::int for update),
@@ -218,7 +238,9 @@ const KEEP_ANSWER = `
 export const keepAnswer = (reader: Reader, of: AttemptRef, answer: string) =>
   runPrepared(reader, KEEP_ANSWER, [of.notificationId, of.attemptNumber, answer]);
 
-const ofGeneration = 'where d.notification_id = $1 and d.generation = $2::int';
+// A workflow that takes the order may just have put the delivery back into the queue, as the next generation.
+const ofGeneration = `where d.notification_id = $1
+  and (d.generation = $2::int or d.generation = $2::int + 1 and d.state = 'queued')`;
 const PAUSE = `
   ${updateText('pause', { paused_by: 'coalesce(d.paused_by, $3)' })}
   ${ofGeneration} and ${fromText('pause')}`;

@@ -179,6 +179,7 @@ const FACTS = `
       where t.state = 'queued' and t.partner_id = d.partner_id and t.environment = d.environment and t.priority in (0, 1)
         and t.due_at > service_now() - interval '15 s' and t.due_at < service_now() + interval '15 s'
         and t.checked_at > service_now() - interval '15 s') as "startsFail",
+    d.state = 'queued' and d.checked_at is not null as "givenBack",
     case when d.state = 'queued' then (
       select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority, q.active,
         make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
@@ -200,7 +201,13 @@ type Facts = Omit<DeliveryFacts, keyof NotificationSummary | 'partnerPaused' | '
   readonly partnerPaused: { readonly since: number; readonly by: string } | null;
 };
 
-const NO = { slotsFull: false, testsFull: false, startsFail: false, endpointActive: true } as const;
+const NO = {
+  slotsFull: false,
+  testsFull: false,
+  startsFail: false,
+  givenBack: false,
+  endpointActive: true,
+} as const;
 const NOTHING = { ...NO, attemptBeganAt: null, earlier: null, pausedBy: null, partnerPaused: null };
 
 /** Returns what each of these does now. Rows that have ended or are held say so themselves. */

@@ -11,7 +11,16 @@ import { until } from '../support/delivery';
 import { keepHistory, localActivities } from '../support/histories';
 import { standingOf, storeStatus, storeTest } from '../support/notifications';
 import { timeSkippingServer } from '../support/temporal';
-import { endOf, openStage, PARTNER_ID, QUEUE, timersOf, type Delivery, type Stage } from './time';
+import {
+  endOf,
+  MOST_BUSY_ROUNDS,
+  openStage,
+  PARTNER_ID,
+  QUEUE,
+  timersOf,
+  type Delivery,
+  type Stage,
+} from './time';
 
 const temporal = timeSkippingServer();
 let stage: Stage;
@@ -312,6 +321,35 @@ describe('when every slot of the endpoint is taken', () => {
     expect(Math.min(...timers.slice(0, -1))).toBeGreaterThanOrEqual(1_000);
     expect(timers.at(-1)).toBeGreaterThanOrEqual(60_000);
     await keepHistory('busy', handle);
+  });
+
+  test('a delivery that finds no slot for long ends, and its next generation continues at the same step', async () => {
+    const { handle, notificationId } = await asleep([0]);
+    expect(await handle.result()).toEqual({ status: 'queued', attempts: 0 });
+    const timers = await timersOf(handle);
+    expect(timers).toHaveLength(MOST_BUSY_ROUNDS - 1);
+    timers.forEach((timerMs, at) => expect(timerMs).toBeGreaterThanOrEqual(1_000 * 2 ** at));
+    expect(received()).toHaveLength(0);
+    expect(await rowOf(notificationId)).toMatchObject({ state: 'queued', generation: 2, attempts: [] });
+    ends.forEach((end) => end());
+    const next = await stage.deliver(notificationId, [0], 'regular', 2);
+    expect(await next.result()).toEqual({ status: 'delivered', attempts: 1 });
+    await keepHistory('busy-queued-again', handle);
+  });
+
+  test('a delivery that is cancelled while it is being queued again is cancelled', async () => {
+    const { handle, notificationId } = await asleep([0]);
+    const { sql } = stage.database;
+    const ended = await sql.begin(async (tx) => {
+      await tx`select 1 from deliveries where notification_id = ${notificationId} for update`;
+      const end = endOf(handle);
+      const blocked = () => tx<{ count: number }[]>`select count(*)::int from pg_locks where not granted`;
+      await until(async () => (await blocked())[0]?.count === 1, 'its row is locked', 40_000);
+      await handle.cancel();
+      return { end };
+    });
+    expect(await ended.end).toEqual({ workflow: 'CANCELLED' });
+    expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reason: 'operator' });
   });
 
   test('a delivery that waits can be cancelled', async () => {

@@ -19,6 +19,9 @@ const KEYWORD = 2;
 export const PARTNER_ID = 'P100001';
 export const QUEUE = `${PARTNER_ID}/sandbox`;
 
+/** As in production, but for the length of the history that is kept. */
+export const MOST_BUSY_ROUNDS = 5;
+
 export type Delivery = WorkflowHandle<typeof deliverNotification>;
 
 /** The fast path, with a place reserved for it or without. */
@@ -73,6 +76,8 @@ export async function openStage(temporal: TestTemporal) {
       hmac: hmacSha256,
       sign: signEd25519,
       sendSlots,
+      mostBusyRounds: MOST_BUSY_ROUNDS,
+      onRequeued: () => undefined,
       now: () => new Date(),
       monotonicMs: () => performance.now(),
       warn: () => undefined,

@@ -18,6 +18,7 @@ const FACTS: DeliveryFacts = {
   slotsFull: false,
   testsFull: false,
   startsFail: false,
+  givenBack: false,
   endpointActive: true,
   now: NOW,
 };
@@ -73,7 +74,8 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
   ['behind an earlier event', behind, earlier(null)],
   ['behind an earlier event that failed once', { ...behind, dueAt: at('12:00:30') }, earlier('12:00:30')],
   ['behind an earlier event, and slots are full', { ...behind, slotsFull: true }, earlier(null)],
-  ['given back', { dueAt: at('12:00:05') }, until('put_off', '12:00:05')],
+  ['given back', { dueAt: at('12:00:05'), givenBack: true }, until('put_off', '12:00:05')],
+  ['queued again, as it found no slot', { dueAt: at('12:00:05') }, until('put_back', '12:00:05')],
   ['due, while no workflow can be started', { startsFail: true, slotsFull: true }, until('put_off', null)],
   ['over its share', { slotsFull: true, testsFull: true }, since('waiting_for_slot', '11:59:00')],
   ['behind other tests', { testsFull: true }, since('waiting_for_tests', '11:59:00')],

@@ -12,6 +12,8 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     TEST_LADDER_SECONDS: testLadder,
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
+    SENDS_AT_ONCE: mostSends,
+    BUSY_ROUNDS: mostBusyRounds,
   } = environment;
   return {
     ...(taskQueue !== undefined && { taskQueue }),
@@ -22,5 +24,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     }),
     ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
+    ...(mostSends !== undefined && { mostSends: Number(mostSends) }),
+    ...(mostBusyRounds !== undefined && { mostBusyRounds: Number(mostBusyRounds) }),
   };
 }

@@ -268,3 +268,66 @@ it('lets nobody sleep for more than ten minutes and a jitter of a second', async
   expect(longest).toBeGreaterThan(600_000);
   expect(longest).toBeLessThanOrEqual(601_000);
 });
+
+describe('while every slot of the process is taken', () => {
+  const SLOTS = 400;
+  /** Each by another endpoint, which has waited for 20 s for the only attempt that has ended. */
+  async function full(random?: () => number) {
+    const scene = stage(SLOTS, random);
+    const attempts = Array.from({ length: SLOTS }, (_, nth) => hang(scene.sendSlots, `H${nth}/live`, 1));
+    scene.at(20_000);
+    for (const one of attempts) one.end();
+    await settled();
+    for (let nth = 0; nth < SLOTS; nth += 1) hang(scene.sendSlots, `H${nth}/live`, 1);
+    expect(scene.sendSlots.underWay().all).toBe(SLOTS);
+    return scene;
+  }
+  /** Those that may ask within each second, the most of them. */
+  function mostInASecond(waits: readonly number[]): number {
+    const bySecond = new Map<number, number>();
+    for (const wait of waits) {
+      const second = Math.floor(wait / 1_000);
+      bySecond.set(second, (bySecond.get(second) ?? 0) + 1);
+    }
+    return Math.max(...bySecond.values());
+  }
+  /** 400 attempts of 20 s end at 20 a second; the queue may be asked for somewhat more often. */
+  const PER_SECOND = 25;
+
+  it.each([
+    ['5,000 retries of one endpoint', (_nth: number) => 'P1/live'],
+    ['10,000 retries of as many endpoints', (nth: number) => `P${nth}/live`],
+  ])('spaces %s by the slots that become free', async (what, queueOf) => {
+    const { sendSlots } = await full();
+    const waits: number[] = [];
+    for (let nth = 0; nth < (what.startsWith('10') ? 10_000 : 5_000); nth += 1)
+      waits.push(Number(await waitOf(sendSlots, queueOf(nth))));
+    const spaced = waits.filter((wait) => wait < 600_000);
+    expect(spaced.length).toBeGreaterThanOrEqual(waits.length - 100);
+    expect(mostInASecond(spaced)).toBeLessThanOrEqual(PER_SECOND);
+  });
+
+  it('does not let the backlog of one endpoint put off another', async () => {
+    const { sendSlots } = await full();
+    for (let nth = 0; nth < 5_000; nth += 1) await waitOf(sendSlots, 'P1/live');
+    expect(await waitOf(sendSlots, 'P2/live')).toBeLessThan(2_000);
+  });
+
+  it('waits longer with every round of a delivery, up to a minute', async () => {
+    const { sendSlots } = await full();
+    const waits: number[] = [];
+    for (const round of [1, 2, 3, 4, 5, 6, 7, 50]) {
+      const answer = await sendSlots.run(`P${round}/live`, async () => 'sent' as const, round);
+      waits.push(answer === 'sent' ? 0 : Math.floor(answer.waitMs / 1_000));
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+  });
+
+  it('forgets an endpoint when nobody waits for it any more', async () => {
+    const { sendSlots, at } = await full();
+    const first = Number(await waitOf(sendSlots, 'P1/live'));
+    for (let nth = 0; nth < 100; nth += 1) await waitOf(sendSlots, 'P1/live');
+    at(60_000);
+    expect(await waitOf(sendSlots, 'P1/live')).toBe(first);
+  });
+});

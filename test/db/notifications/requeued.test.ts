@@ -1,0 +1,154 @@
+import { deliveryFigures, backlog } from '../../../db/figures';
+import { cancelNotification, notePause, openAttempt, requeue } from '../../../db/notifications/attempt';
+import { claimDue, markStarted } from '../../../db/notifications/claim';
+import { holdQueued, pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
+import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
+import { findForPartner } from '../../../db/notifications/partner';
+import { resendNotification } from '../../../db/notifications/resend';
+import type { Tenant } from '../../../domain/tenant';
+import { useDatabase } from '../../support/database';
+import { advanceServiceClock, newPartner, setServiceClock, storeStatus } from '../../support/notifications';
+import { attempt } from '../../support/partner-events';
+import { FAILED } from '../../support/values';
+
+/** A delivery that found no slot for long is queued again, and goes on where it was. */
+
+const database = useDatabase({ poolSize: 4 });
+let tenant: Tenant;
+beforeEach(async () => {
+  await setServiceClock(database, null);
+  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
+  tenant = { partnerId: (await newPartner(database)).partnerId, environment: 'sandbox' };
+});
+
+const WAIT_MS = 90_000;
+const claim = async () =>
+  (await claimDue(database.sql, { limit: 64, slots: 16, leaseMs: 10_000, turn: null })).claimed;
+const claimedIds = async () => (await claim()).map(({ notificationId }) => notificationId);
+const rowOf = async (id: string) =>
+  (
+    await database.sql`
+      select state, generation, attempts, step, priority, taken_at is not null as taken, started_at is not null as started,
+        first_attempt_at is not null as tried, next_attempt_at is not null as planned,
+        extract(epoch from due_at - service_now())::int as due_in
+      from deliveries where notification_id = ${id}`
+  )[0];
+const first = (notificationId: string) => ({ notificationId, generation: 1 });
+const second = (notificationId: string) => ({ notificationId, generation: 2 });
+const doing = async (id: string) => {
+  const one = await findNotification(database.db, id);
+  if (one === null) throw new Error('it is gone');
+  return (await whatTheyDo(database.db, [one]))(one).doing;
+};
+
+/** Stores one whose first attempts have failed so often, and queues it again. */
+async function requeued(failed = 1): Promise<string> {
+  const { notificationId } = await storeStatus(database, tenant);
+  await markStarted(database.sql, await claim());
+  for (let nth = 1; nth <= failed; nth += 1) await attempt(database, notificationId, FAILED, nth);
+  await database.sql`
+    update deliveries set next_attempt_at = service_now() - interval '1 s'
+    where notification_id = ${notificationId} and next_attempt_at is not null`;
+  expect(await requeue(database.sql, first(notificationId), WAIT_MS)).toBe(true);
+  return notificationId;
+}
+
+test.each([0, 2])(
+  'after %d attempts it is claimed again when due, and continues at its step',
+  async (failed) => {
+    const id = await requeued(failed);
+    const row = { state: 'queued', generation: 2, attempts: failed, step: failed, priority: 0 };
+    const kept = { taken: false, started: false, tried: failed > 0, planned: failed > 0 };
+    expect(await rowOf(id)).toEqual({ ...row, ...kept, due_in: 90 });
+    expect(await doing(id)).toBe('put_back');
+    const seen = await findForPartner(database.db, id, tenant);
+    expect(seen?.status).toBe(failed > 0 ? 'retrying' : 'pending');
+    // The activity is repeated, as its answer was lost.
+    expect(await requeue(database.sql, first(id), WAIT_MS)).toBe(false);
+    expect(await openAttempt(database.sql, first(id))).toEqual({ kind: 'superseded' });
+
+    expect(await claimedIds()).toEqual([]);
+    await advanceServiceClock(database, 91);
+    expect(await claim()).toMatchObject([second(id)]);
+    expect(await openAttempt(database.sql, second(id), { told: false })).toMatchObject({
+      kind: 'open',
+      step: failed,
+      attemptNumber: failed + 1,
+    });
+  },
+);
+
+test('one that was hurried on by retry-now is not put off until its planned attempt', async () => {
+  const { notificationId } = await storeStatus(database, tenant);
+  await claim();
+  await attempt(database, notificationId, FAILED, 1);
+  await database.sql`update deliveries set next_attempt_at = service_now() + interval '10 hours'`;
+  await requeue(database.sql, first(notificationId), WAIT_MS);
+  await advanceServiceClock(database, 91);
+  await claim();
+  expect(await openAttempt(database.sql, second(notificationId), { told: false })).toMatchObject({
+    kind: 'open',
+  });
+});
+
+test('later events of its application still wait for one that was never tried', async () => {
+  const id = await requeued(0);
+  const [{ application } = { application: '' }] = await database.sql<{ application: string }[]>`
+    select application_id as application from deliveries where notification_id = ${id}`;
+  const later = await storeStatus(database, { ...tenant, applicationId: application, sequence: 2 });
+  expect(await claimedIds()).toEqual([]);
+  await advanceServiceClock(database, 91);
+  expect(await claimedIds()).toEqual([id]);
+  expect(await rowOf(later.notificationId)).toMatchObject({ taken: false });
+});
+
+test('a retry that was queued again is not reported as an event that nobody begins to send', async () => {
+  const id = await requeued();
+  await database.sql`update deliveries set due_at = service_now() - interval '1 hour' where notification_id = ${id}`;
+  expect(await backlog(database.db)).toMatchObject({ pending: 1, oldestMs: 0 });
+  expect(await deliveryFigures(database.db)).toMatchObject({ undelivered: { queued: 1 } });
+});
+
+test('it stays where it is while its partner is paused', async () => {
+  const id = await requeued();
+  await database.db.transaction((tx) => pauseDeliveries(tx, tenant, 'jane'));
+  await advanceServiceClock(database, 91);
+  expect(await claimedIds()).toEqual([]);
+  expect(await doing(id)).toBe('partner_paused');
+  await database.db.transaction((tx) => resumeDeliveries(tx, tenant, 'jane'));
+  expect(await claimedIds()).toEqual([id]);
+});
+
+test('a pause that its last workflow was told of counts', async () => {
+  const id = await requeued();
+  await notePause(database.sql, first(id), 'jane');
+  expect(await doing(id)).toBe('paused');
+  await advanceServiceClock(database, 91);
+  await claim();
+  expect(await openAttempt(database.sql, second(id), { told: false })).toMatchObject({
+    kind: 'wait',
+    paused: true,
+    step: 1,
+  });
+});
+
+test('it can be cancelled, and resent after that', async () => {
+  const id = await requeued();
+  const cancelled = await database.db.transaction((tx) => cancelNotification(tx, id));
+  expect(cancelled).toMatchObject({ kind: 'cancelled', was: 'queued' });
+  expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'over', state: 'cancelled' });
+  const { generation } = await database.db.transaction((tx) => resendNotification(tx, id));
+  expect(await claim()).toMatchObject([{ notificationId: id, generation }]);
+});
+
+test('it cannot be resent while it is queued, is held without an endpoint, and resent from there', async () => {
+  const id = await requeued();
+  const resend = () => database.db.transaction((tx) => resendNotification(tx, id));
+  await expect(resend()).rejects.toThrow('is under way');
+  await database.sql`update webhook_endpoints set state = 'disabled', disabled_reason = 'operator'`;
+  expect(await holdQueued(database.sql, tenant, { limit: 9 })).toBe(1);
+  expect(await doing(id)).toBe('held');
+  await database.sql`update webhook_endpoints set state = 'active', disabled_reason = null`;
+  await resend();
+  expect(await claim()).toMatchObject([{ notificationId: id, generation: 3 }]);
+});
