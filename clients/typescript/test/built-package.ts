@@ -7,9 +7,13 @@ import { demand } from '../../../test/support/on-demand';
 const PACKAGE = join(__dirname, '..');
 const tsc = join(PACKAGE, 'node_modules/typescript/lib/tsc.js');
 
-/** Compiles the package into a folder, for all test files of a run. */
-export const buildPackage = (outDir: string) =>
+/** Compiles the package into a folder, in both forms, for all test files of a run. */
+export function buildPackage(outDir: string): void {
+  const commonJs = join(outDir, 'cjs');
   compile(['-p', join(PACKAGE, 'tsconfig.json'), '--outDir', outDir]);
+  compile(['-p', join(PACKAGE, 'tsconfig.cjs.json'), '--outDir', commonJs]);
+  writeFileSync(join(commonJs, 'package.json'), '{"type":"commonjs"}');
+}
 
 /** Lays the package out in a folder of its own as npm would; scripts there import it by name. */
 export async function installPackage(folder: string): Promise<void> {
@@ -24,13 +28,21 @@ export async function installPackage(folder: string): Promise<void> {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
 }
 
-/** Type-checks a partner's code against the package. @returns what the compiler said; empty when it is content. */
-export function typeCheck(folder: string, code: string): string {
-  const file = join(folder, 'partner.ts');
-  writeFileSync(file, code);
-  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+/**
+ * Type-checks a partner's code against the package.
+ * @param form how the partner's project reads modules
+ * @returns what the compiler said; empty when it is content
+ */
+export function typeCheck(
+  folder: string,
+  code: string,
+  form = ['--module', 'nodenext'],
+  file = 'partner.ts',
+): string {
+  writeFileSync(join(folder, file), code);
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', ...form];
   try {
-    compile([...options, '--lib', 'es2023,dom', file], folder);
+    compile([...options, '--lib', 'es2023,dom', join(folder, file)], folder);
     return '';
   } catch (error) {
     return String((error as { stdout?: Buffer }).stdout ?? error);

@@ -21,6 +21,11 @@ beforeAll(async () => {
     join(folder, 'run.mjs'),
     `import { said } from './main.mjs'; console.log(JSON.stringify(said));`,
   );
+  writeFileSync(
+    join(folder, 'run.cjs'),
+    `const library = require('partner-finance-client');
+    import('./smoke.mjs').then(async ({ EXPECTED, smoke }) => console.log(JSON.stringify([await smoke(library), EXPECTED])));`,
+  );
   // What an edge runtime has: the language, and the names of the web's minimum common API that the package may use.
   writeFileSync(
     join(folder, 'edge.mjs'),
@@ -45,9 +50,16 @@ beforeAll(async () => {
   );
 }, 120_000);
 
+const NO_REQUIRE = '--no-experimental-require-module';
+const NO_REQUIRE_OF_MODULES = process.allowedNodeEnvironmentFlags.has('--experimental-require-module')
+  ? [NO_REQUIRE]
+  : [];
+
 /** Deno and Bun where they are on the PATH. */
 const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
   Node: [process.execPath, 'run.mjs'],
+  // Node 20 and later can `require` an ES module, so this would pass without the second form but for the flag.
+  'Node, from CommonJS': [process.execPath, ...NO_REQUIRE_OF_MODULES, 'run.cjs'],
   'an edge runtime': [process.execPath, '--experimental-vm-modules', 'edge.mjs'],
   ...(onPath('deno') !== undefined && { Deno: ['deno', 'run', '--no-remote', '--allow-read', 'run.mjs'] }),
   ...(onPath('bun') !== undefined && { Bun: ['bun', 'run.mjs'] }),
