@@ -8,6 +8,7 @@ import { freePort } from '../../dev/ports';
 import { startNode, type ProjectProcess } from '../support/project-process';
 import { runDirectory } from '../support/temporary-directory';
 import { createTestTls, type TestTls } from '../support/tls';
+import { BAD_SECRETS, headersOf, keyMaterialOf } from './forgeries';
 
 // The receiver that the partner guide prints, as a process of its own. The library signs, not our own code.
 
@@ -21,21 +22,28 @@ const event = (sequence: number, status: string, credit_application_id = 'app_1'
 type Event = ReturnType<typeof event>;
 
 const folder = runDirectory('receive');
+const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') };
 let tls: TestTls;
 let port: number;
 let receiver: ProjectProcess;
 
+const start = (secrets: string | undefined, listenOn: number) =>
+  startNode(['receive.mjs'], {
+    cwd: join(__dirname, '../../examples/verify-webhook/node'),
+    environment: {
+      ...files,
+      PORT: String(listenOn),
+      ...(secrets !== undefined && { WEBHOOK_SECRETS: secrets }),
+    },
+  });
+
 beforeAll(async () => {
   tls = await createTestTls();
-  const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') };
   writeFileSync(files.TLS_CERT_FILE, tls.cert);
   writeFileSync(files.TLS_KEY_FILE, tls.key);
   port = await freePort();
-  const WEBHOOK_SECRETS = `${generateWebhookSecret()} ${secret}`;
-  receiver = startNode(['receive.mjs'], {
-    cwd: join(__dirname, '../../examples/verify-webhook/node'),
-    environment: { ...files, WEBHOOK_SECRETS, PORT: String(port) },
-  });
+  // Two blanks between two secrets: a slip in a rotation.
+  receiver = start(`${generateWebhookSecret()}  ${secret} `, port);
   await receiver.waitFor(/listening on port/);
 });
 afterAll(() => receiver.end('SIGTERM'));
@@ -57,6 +65,16 @@ function send(what: Event, { key = secret, at = new Date() } = {}): Promise<numb
   });
 }
 
+/** Signed with the key that is nothing; the library refuses to. */
+function forge(what: Event): Promise<number | undefined> {
+  const message = {
+    id: what.event_id,
+    timestamp: Math.floor(Date.now() / 1_000),
+    body: JSON.stringify(what),
+  };
+  return post(message.body, headersOf(message, 'Standard Webhooks', ''));
+}
+
 const stored = () => receiver.stdout().match(/^app_.*$/gm) ?? [];
 
 test('stores each state once, and drops tests, repeated and late events with a 2xx', async () => {
@@ -66,4 +84,26 @@ test('stores each state once, and drops tests, repeated and late events with a 2
   expect(await send(event(1, 'created', 'app_2'))).toBe(204);
   await receiver.waitFor(/^app_2/m);
   expect(stored()).toEqual(['app_1 1 created', 'app_1 3 accepted', 'app_2 1 created']);
+});
+
+test('blanks around its secrets are no secret', async () => {
+  expect(await forge(event(9, 'completed', 'app_3'))).toBe(401);
+  expect(await send(event(1, 'created', 'app_4'))).toBe(204);
+  await receiver.waitFor(/^app_4/m);
+  expect(stored()).not.toContain('app_3 9 completed');
+});
+
+test.each(BAD_SECRETS)('does not start with %s', async (_name, secrets) => {
+  const failed = start(secrets, await freePort());
+  try {
+    // A receiver that started prints that it listens, and does not end.
+    await failed.waitFor(/listening on port|WEBHOOK_SECRETS: /);
+    expect([failed.output(), await failed.ended]).toEqual([
+      expect.stringMatching(/^WEBHOOK_SECRETS: .*\?\n$/),
+      1,
+    ]);
+    for (const part of keyMaterialOf(secrets)) expect(failed.output()).not.toContain(part);
+  } finally {
+    await failed.end('SIGKILL');
+  }
 });

@@ -2,6 +2,7 @@ export { createClient, type Client, type ClientOptions } from './client.js';
 export type { CallOptions } from './http.js';
 export { ApiError, type ErrorCode } from './api-error.js';
 export {
+  readWebhookKeys,
   verifyWebhook,
   WebhookVerificationError,
   type WebhookBody,

@@ -8,6 +8,7 @@ import { ApiError } from './api-error.js';
 import { createClient } from './client.js';
 import { sleep } from './retry.js';
 import type { NotificationSummary } from './types.js';
+import { readWebhookKeys } from './verify-webhook.js';
 
 const HELP = `Usage: API_KEY=sk_test_… BASE_URL=https://… partner-finance listen --forward-to URL [--position FILE]
 
@@ -68,7 +69,11 @@ function readArguments() {
 /** @throws when there is a file that cannot be read: beginning anew would lose events. */
 function readPosition(file: string): Position {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Position;
+    const position = { secret: '', ...(JSON.parse(readFileSync(file, 'utf8')) as Position) };
+    // A receiver would refuse every event that is signed with anything else.
+    if (!position.secret.startsWith('whsec_')) throw new TypeError('its secret does not begin with whsec_');
+    readWebhookKeys([position.secret]);
+    return position;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
       throw new Error(`${file} cannot be read`, { cause: error });

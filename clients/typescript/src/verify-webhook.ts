@@ -19,7 +19,8 @@ export class WebhookVerificationError extends Error {
 }
 
 const TOLERANCE_SECONDS = 300;
-const KEY_BYTES = 32;
+/** With its one spelling, so that a key that was cut off or written by hand is noticed. */
+const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /** How Standard Webhooks tells keys apart, and which signatures each is for. */
 const KINDS = [
@@ -30,20 +31,45 @@ const KINDS = [
 /**
  * Verifies a webhook by its `webhook-*` headers (Standard Webhooks), and returns its event.
  * @param rawBody exactly the bytes that arrived, not JSON that was parsed and written again.
- * @param keys secrets (`whsec_…`) or public keys (`whpk_…`), one or, while you change from one to the next, several.
+ * @param keys secrets (`whsec_…`) or public keys (`whpk_…`), one or, while you change from one to the next, several: a list, or a text
+ * with white space between them.
  * @throws WebhookVerificationError when none fits, a header is missing, or it was signed more than five minutes ago (or ahead);
- * TypeError when a key is neither.
+ * TypeError when there is no key, or one is malformed.
  */
 export async function verifyWebhook(
   rawBody: WebhookBody,
   headers: WebhookHeaders,
   keys: string | readonly string[],
 ): Promise<WebhookEvent> {
-  const known = (typeof keys === 'string' ? [keys] : keys).map(readKey);
+  return verifyWith(readWebhookKeys(keys), rawBody, headers);
+}
+
+/**
+ * Call it when your receiver starts: it then stops at once when the variable with its secrets is unset, instead of refusing every event.
+ * @param keys as for `verifyWebhook`
+ * @returns the keys, for `verifyWebhook`
+ * @throws TypeError that does not show a key, when there is none, or one is malformed.
+ */
+export function readWebhookKeys(keys: string | readonly string[] | undefined): string[] {
+  const list = typeof keys === 'string' ? keys.split(/\s+/).filter((key) => key !== '') : [...(keys ?? [])];
+  if (list.length === 0)
+    throw new TypeError('there is no key: is the variable that should contain it unset or empty?');
+  list.forEach(readKey);
+  return list;
+}
+
+/** @param keys may be empty: then none fits */
+export async function verifyWith(
+  keys: readonly string[],
+  rawBody: WebhookBody,
+  headers: WebhookHeaders,
+): Promise<WebhookEvent> {
+  const known = keys.map(readKey);
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');
   const signatures = headerOf(headers, 'webhook-signature').split(' ');
-  if (id === '' || !/^\d{1,12}$/.test(timestamp) || signatures[0] === '')
+  // What is signed has points between its parts, so a point in the id would let somebody divide it differently.
+  if (id === '' || id.includes('.') || !/^\d{1,12}$/.test(timestamp) || signatures[0] === '')
     throw new WebhookVerificationError('headers', 'a webhook-* header is missing or malformed');
   if (Math.abs(Date.now() / 1_000 - Number(timestamp)) > TOLERANCE_SECONDS)
     throw new WebhookVerificationError('timestamp', 'it was signed more than five minutes from now');
@@ -66,9 +92,14 @@ export async function verifyWebhook(
 /** @throws TypeError that does not show the key. */
 function readKey(text: string) {
   const kind = KINDS.find(({ prefix }) => text.startsWith(prefix));
-  const bytes = kind === undefined ? null : base64(text.slice(kind.prefix.length));
-  if (kind === undefined || bytes?.length !== KEY_BYTES)
-    throw new TypeError('a key must be whsec_ or whpk_ and 32 bytes in base64');
+  if (kind === undefined)
+    throw new TypeError('a key begins with neither whsec_ nor whpk_: is it a placeholder, or in quotes?');
+  const encoded = text.slice(kind.prefix.length);
+  const bytes = BASE64_OF_32_BYTES.test(encoded) ? base64(encoded) : null;
+  if (bytes === null)
+    throw new TypeError(
+      `behind ${kind.prefix} must come 32 bytes in base64, 44 characters: was the key cut off?`,
+    );
   return { ...kind, bytes };
 }
 

@@ -1,7 +1,7 @@
 import type { Client } from './client.js';
 import type { WebhookEvent } from './types.js';
 import {
-  verifyWebhook,
+  verifyWith,
   WebhookVerificationError,
   type WebhookBody,
   type WebhookHeaders,
@@ -53,12 +53,12 @@ export function createWebhookVerifier(client: Pick<Client, 'listWebhookKeys'>): 
     async verify(rawBody, headers) {
       const keys = await keysNotOlderThan(MAX_AGE_MS);
       try {
-        return await verifyWebhook(rawBody, headers, keys);
+        return await verifyWith(keys, rawBody, headers);
       } catch (error) {
         if (!(error instanceof WebhookVerificationError) || error.reason !== 'signature') throw error;
         const fresh = await keysNotOlderThan(LEAST_AGE_MS);
         if (fresh === keys) throw error;
-        return verifyWebhook(rawBody, headers, fresh);
+        return verifyWith(fresh, rawBody, headers);
       }
     },
   };

@@ -6,6 +6,17 @@ import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { storeRow } from '../../../test/support/partner-events';
+import {
+  BAD_PUBLIC_KEYS,
+  BAD_SECRETS,
+  forgeries,
+  genuine,
+  GOOD_PUBLIC_KEYS,
+  GOOD_SECRETS,
+  keyMaterialOf,
+  MESSAGE,
+  NOW,
+} from '../../../test/examples/forgeries';
 import { installPackage, runScript, typeCheck } from './built-package';
 
 // The package as a partner gets it: built, imported by name in a process of its own, against the real service.
@@ -25,7 +36,7 @@ beforeAll(async () => {
 const partner = (statements: string, input: Record<string, unknown> = {}) =>
   runScript(
     folder,
-    `import { createClient, createWebhookVerifier, verifyWebhook, ApiError } from 'partner-finance-client';
+    `import { createClient, createWebhookVerifier, readWebhookKeys, verifyWebhook, ApiError } from 'partner-finance-client';
     const input = JSON.parse(process.env.INPUT);
     const calls = [];
     // Faults that the service does not have are put in its place; everything else is the real one.
@@ -262,7 +273,8 @@ describe('a webhook', () => {
       ['timestamp', { later: -301 }],
       ['signature', { body: request.body.replace('lender_b', 'lender_a') }],
       ['signature', { keys: other }],
-      ['signature', { keys: [] }],
+      ['TypeError', { keys: [] }],
+      ['lender_b', { keys: ` ${other}  ${own}\n` }],
       ['signature', { headers: forged }],
       ['headers', { headers: {} }],
       ['TypeError', { keys: own?.slice(0, -4) }],
@@ -272,6 +284,56 @@ describe('a webhook', () => {
     ];
     const said = await verdicts(expected.map(([, changes]) => ({ keys: own, ...changes })));
     expect(said).toEqual(expected.map(([verdict]) => verdict));
+  });
+
+  test.each(['secrets', 'public keys'] as const)(
+    'is refused when it is forged, and no %s are guessed',
+    async (kind) => {
+      const form = kind === 'secrets' ? 'Standard Webhooks' : 'public keys';
+      const [bad, good] =
+        kind === 'secrets' ? [BAD_SECRETS, GOOD_SECRETS] : [BAD_PUBLIC_KEYS, GOOD_PUBLIC_KEYS];
+      const said = (await partner(
+        `Date.now = () => input.now * 1000;
+      said = { threw: [], verified: [], forged: [] };
+      for (const [name, keys] of input.bad) {
+        const errors = [() => readWebhookKeys(keys), () => verifyWebhook(input.body, input.headers, keys ?? [])];
+        for (const call of errors)
+          said.threw.push([name, await (async () => call())().then(() => 'passed', (error) => error.message)]);
+      }
+      for (const keys of input.good)
+        said.verified.push(await verifyWebhook(input.body, input.headers, readWebhookKeys(keys)).then(() => 'verified', (error) => error.message));
+      for (const { name, headers, body } of input.forgeries)
+        said.forged.push([name, await verifyWebhook(body, headers, input.good[3]).then(() => 'verified', (error) => error.name)]);`,
+        {
+          now: NOW,
+          body: MESSAGE.body,
+          headers: genuine(form),
+          // JSON has no undefined. A key of the other kind is one to this function.
+          bad: bad.filter(([name]) => name !== 'another prefix').map(([name, text]) => [name, text ?? null]),
+          good,
+          forgeries: forgeries(form),
+        },
+      )) as { threw: [string, string][]; verified: string[]; forged: [string, string][] };
+      const texts = new Map(bad);
+      for (const [name, message] of said.threw) {
+        expect([name, message]).toEqual([
+          name,
+          expect.stringMatching(/there is no key|begins with neither|must come 32 bytes in base64/),
+        ]);
+        for (const part of keyMaterialOf(texts.get(name))) expect([name, message]).not.toContain(part);
+      }
+      expect(said.verified).toEqual(good.map(() => 'verified'));
+      expect(said.forged).toEqual(said.forged.map(([name]) => [name, 'WebhookVerificationError']));
+    },
+  );
+
+  test('is refused while no public key is listed', async () => {
+    const said = await partner(
+      `const webhooks = createWebhookVerifier({ listWebhookKeys: async () => [] });
+      said = await webhooks.verify(input.body, input.headers).catch((error) => [error.name, error.reason]);`,
+      request,
+    );
+    expect(said).toEqual(['WebhookVerificationError', 'signature']);
   });
 
   test('is verified with the keys that are listed, which are read again when none fits', async () => {

@@ -9,6 +9,7 @@ import { until } from '../../../test/support/delivery';
 import { storeRow } from '../../../test/support/partner-events';
 import { startNode, type ProjectProcess } from '../../../test/support/project-process';
 import { runDirectory } from '../../../test/support/temporary-directory';
+import { BAD_SECRETS, keyMaterialOf, SECRET } from '../../../test/examples/forgeries';
 import { installPackage } from './built-package';
 
 /** `partner-finance listen` as a process of its own, between the real service, which has no endpoint, and a receiver on this machine. */
@@ -105,6 +106,21 @@ test('a key that is not accepted ends it, and so does a position that cannot be 
   expect(await broken.ended).toBe(1);
   expect(broken.output()).toContain('broken.json cannot be read');
 });
+
+test('a position whose secret is none ends it, before anything is signed with that', async () => {
+  // A public key, which the client's verifier takes, is no secret either.
+  const secrets = [...BAD_SECRETS, ['a list', `${SECRET} ${SECRET}`] as const];
+  for (const [name, secret] of secrets) {
+    const position = { secret, from: new Date(0).toISOString(), done: {} };
+    writeFileSync(join(folder, 'no-secret.json'), JSON.stringify(position));
+    const listening = start('no-secret.json');
+    expect([name, await listening.ended]).toEqual([name, 1]);
+    expect(listening.output()).toContain('no-secret.json cannot be read');
+    expect(listening.output()).not.toContain('Secret:');
+    for (const part of keyMaterialOf(secret)) expect([name, listening.output()]).not.toContain(part);
+  }
+  expect(received).toEqual([]);
+}, 120_000);
 
 test('forwards the events of an application in order, in their own bytes, with a signature', async () => {
   const listening = start('order.json');

@@ -2,11 +2,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -19,21 +19,34 @@ func main() {
 	if seconds, err := strconv.ParseInt(os.Getenv("NOW"), 10, 64); err == nil {
 		now = time.Unix(seconds, 0)
 	}
-	secrets := strings.Split(os.Getenv("SECRETS"), " ")
-	verified := false
-	if header, own := os.LookupEnv("SERVICE_SIGNATURE"); own {
-		verified = VerifyServiceSignature(body, header, secrets, now)
-	} else {
-		id, timestamp, signature := os.Getenv("WEBHOOK_ID"), os.Getenv("WEBHOOK_TIMESTAMP"), os.Getenv("WEBHOOK_SIGNATURE")
-		if keys, public := os.LookupEnv("PUBLIC_KEYS"); public {
-			verified = VerifyWithPublicKeys(body, id, timestamp, signature, strings.Split(keys, " "), now)
-		} else {
-			verified = VerifyStandardWebhook(body, id, timestamp, signature, secrets, now)
-		}
-	}
-	if !verified {
+	switch err := verify(body, now); {
+	case err == nil:
+		fmt.Println("verified")
+	case errors.Is(err, ErrNotOurs):
 		fmt.Println("refused")
 		os.Exit(1)
+	default:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	fmt.Println("verified")
+}
+
+func verify(body []byte, now time.Time) error {
+	id, timestamp, signature := os.Getenv("WEBHOOK_ID"), os.Getenv("WEBHOOK_TIMESTAMP"), os.Getenv("WEBHOOK_SIGNATURE")
+	header, own := os.LookupEnv("SERVICE_SIGNATURE")
+	if text, public := os.LookupEnv("PUBLIC_KEYS"); public && !own {
+		keys, err := ReadPublicKeys(text)
+		if err != nil {
+			return err
+		}
+		return VerifyWithPublicKeys(body, id, timestamp, signature, keys, now)
+	}
+	secrets, err := ReadSecrets(os.Getenv("SECRETS"))
+	if err != nil {
+		return err
+	}
+	if own {
+		return VerifyServiceSignature(body, header, secrets, now)
+	}
+	return VerifyStandardWebhook(body, id, timestamp, signature, secrets, now)
 }

@@ -10,7 +10,6 @@ final class TryWebhook {
   public static void main(String[] arguments) throws IOException {
     Map<String, String> env = System.getenv();
     byte[] body = System.in.readAllBytes();
-    List<String> secrets = List.of(env.getOrDefault("SECRETS", "").split(" "));
     long now = env.containsKey("NOW") ? Long.parseLong(env.get("NOW")) : Instant.now().getEpochSecond();
     String own = env.get("SERVICE_SIGNATURE");
     String publicKeys = env.get("PUBLIC_KEYS");
@@ -18,12 +17,14 @@ final class TryWebhook {
     String timestamp = env.get("WEBHOOK_TIMESTAMP");
     String signature = env.get("WEBHOOK_SIGNATURE");
     boolean verified;
-    if (own != null) verified = VerifyWebhook.verifyServiceSignature(body, own, secrets, now);
-    else if (publicKeys == null)
-      verified = VerifyWebhook.verifyStandardWebhook(body, id, timestamp, signature, secrets, now);
-    else
-      verified =
-          VerifyWebhook.verifyWithPublicKeys(body, id, timestamp, signature, List.of(publicKeys.split(" ")), now);
+    if (own == null && publicKeys != null) {
+      List<String> keys = VerifyWebhook.readPublicKeys(publicKeys);
+      verified = VerifyWebhook.verifyWithPublicKeys(body, id, timestamp, signature, keys, now);
+    } else {
+      List<String> secrets = VerifyWebhook.readSecrets(env.get("SECRETS"));
+      if (own != null) verified = VerifyWebhook.verifyServiceSignature(body, own, secrets, now);
+      else verified = VerifyWebhook.verifyStandardWebhook(body, id, timestamp, signature, secrets, now);
+    }
     System.out.println(verified ? "verified" : "refused");
     System.exit(verified ? 0 : 1);
   }

@@ -19,8 +19,51 @@ public final class VerifyWebhook {
 
   private VerifyWebhook() {}
 
+  /**
+   * The secrets in a text, separated by white space. Call it when your receiver starts.
+   *
+   * @throws IllegalArgumentException when there is none, or one is malformed
+   */
+  public static List<String> readSecrets(String text) {
+    return read(text, "whsec_");
+  }
+
+  /** The same of public keys. */
+  public static List<String> readPublicKeys(String text) {
+    return read(text, "whpk_");
+  }
+
+  private static List<String> read(String text, String prefix) {
+    List<String> keys = text == null || text.isBlank() ? List.of() : List.of(text.strip().split("\\s+"));
+    keysOf(keys, prefix);
+    return keys;
+  }
+
+  /**
+   * The bytes of keys. Whoever knows an empty or guessable key can sign, so nothing but 32 bytes in base64 is a key. The exception
+   * does not show it.
+   */
+  private static List<byte[]> keysOf(List<String> texts, String prefix) {
+    if (texts.isEmpty())
+      throw new IllegalArgumentException(
+          "there is no " + prefix + " key: is the variable that should contain it unset or empty?");
+    List<byte[]> keys = new ArrayList<>();
+    for (String text : texts) {
+      if (text == null || !text.startsWith(prefix))
+        throw new IllegalArgumentException(
+            "a key does not begin with " + prefix + ": is it a placeholder, or in quotes?");
+      String encoded = text.substring(prefix.length());
+      if (!encoded.matches("[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]="))
+        throw new IllegalArgumentException(
+            "behind " + prefix + " must come 32 bytes in base64, 44 characters: was the key cut off?");
+      keys.add(Base64.getDecoder().decode(encoded));
+    }
+    return keys;
+  }
+
   /** {@code Service-Signature: t=…,v1=…}: HMAC-SHA256 of {@code <t>.<body>} in hex, one v1 for each of our live secrets. */
   public static boolean verifyServiceSignature(byte[] body, String header, List<String> secrets, long now) {
+    List<byte[]> keys = keysOf(secrets, "whsec_");
     String timestamp = "";
     List<byte[]> given = new ArrayList<>();
     for (String part : header.split(",")) {
@@ -29,8 +72,8 @@ public final class VerifyWebhook {
       if (pair.length == 2 && pair[0].equals("v1")) given.add(ascii(pair[1]));
     }
     if (!isFresh(timestamp, now)) return false;
-    for (String secret : secrets) {
-      byte[] expected = ascii(HexFormat.of().formatHex(hmac(secret, timestamp + ".", body)));
+    for (byte[] key : keys) {
+      byte[] expected = ascii(HexFormat.of().formatHex(hmac(key, timestamp + ".", body)));
       for (byte[] signature : given) if (MessageDigest.isEqual(signature, expected)) return true;
     }
     return false;
@@ -39,9 +82,10 @@ public final class VerifyWebhook {
   /** Standard Webhooks: HMAC-SHA256 of {@code <id>.<timestamp>.<body>} in base64, {@code v1,…} separated by spaces. */
   public static boolean verifyStandardWebhook(
       byte[] body, String id, String timestamp, String signature, List<String> secrets, long now) {
-    if (!isFresh(timestamp, now)) return false;
-    for (String secret : secrets) {
-      byte[] mac = hmac(secret, id + "." + timestamp + ".", body);
+    List<byte[]> keys = keysOf(secrets, "whsec_");
+    if (!isId(id) || !isFresh(timestamp, now)) return false;
+    for (byte[] key : keys) {
+      byte[] mac = hmac(key, id + "." + timestamp + ".", body);
       byte[] expected = ascii("v1," + Base64.getEncoder().encodeToString(mac));
       for (String one : signature.split(" ")) if (MessageDigest.isEqual(ascii(one), expected)) return true;
     }
@@ -53,19 +97,19 @@ public final class VerifyWebhook {
    */
   public static boolean verifyWithPublicKeys(
       byte[] body, String id, String timestamp, String signature, List<String> publicKeys, long now) {
-    if (!isFresh(timestamp, now)) return false;
-    for (String publicKey : publicKeys) {
+    List<byte[]> keys = keysOf(publicKeys, "whpk_");
+    if (!isId(id) || !isFresh(timestamp, now)) return false;
+    for (byte[] key : keys) {
       for (String one : signature.split(" "))
-        if (one.startsWith("v1a,") && ed25519Holds(publicKey, one.substring(4), id + "." + timestamp + ".", body)) return true;
+        if (one.startsWith("v1a,") && ed25519Holds(key, one.substring(4), id + "." + timestamp + ".", body)) return true;
     }
     return false;
   }
 
-  private static boolean ed25519Holds(String publicKey, String signature, String prefix, byte[] body) {
+  private static boolean ed25519Holds(byte[] key, String signature, String prefix, byte[] body) {
     try {
       // X.509's head for an Ed25519 key (RFC 8410), then the 32 bytes behind whpk_.
       byte[] head = HexFormat.of().parseHex("302a300506032b6570032100");
-      byte[] key = Base64.getDecoder().decode(publicKey.replaceFirst("^whpk_", ""));
       byte[] encoded = Arrays.copyOf(head, head.length + key.length);
       System.arraycopy(key, 0, encoded, head.length, key.length);
       PublicKey known = KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded));
@@ -79,14 +123,17 @@ public final class VerifyWebhook {
     }
   }
 
+  /** What is signed has points between its parts, so a point in the id would let somebody divide it differently. */
+  private static boolean isId(String id) {
+    return !id.isEmpty() && !id.contains(".");
+  }
+
   private static boolean isFresh(String timestamp, long now) {
     return timestamp.matches("[0-9]{1,12}") && Math.abs(now - Long.parseLong(timestamp)) <= TOLERANCE_SECONDS;
   }
 
-  /** The key is the bytes of the secret: {@code whsec_} and base64. */
-  private static byte[] hmac(String secret, String prefix, byte[] body) {
+  private static byte[] hmac(byte[] key, String prefix, byte[] body) {
     try {
-      byte[] key = Base64.getDecoder().decode(secret.replaceFirst("^whsec_", ""));
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(key, "HmacSHA256"));
       mac.update(prefix.getBytes(StandardCharsets.UTF_8));

@@ -1,10 +1,10 @@
 // A receiver of the webhooks of the Partner Finance Quote Service. Node 18 or later, no dependencies.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import { verifyStandardWebhook } from './verify-webhook.mjs';
+import { readSecrets, verifyStandardWebhook } from './verify-webhook.mjs';
 
-const { WEBHOOK_SECRETS = '', TLS_CERT_FILE = '', TLS_KEY_FILE = '', PORT = '443' } = process.env;
-const secrets = WEBHOOK_SECRETS.split(' ');
+const { WEBHOOK_SECRETS, TLS_CERT_FILE = '', TLS_KEY_FILE = '', PORT = '443' } = process.env;
+const secrets = secretsOrExit();
 /** No event is larger than 20 KB. */
 const MOST_BYTES = 65_536;
 
@@ -17,6 +17,16 @@ function store({ event_type, sequence, data }) {
   if (event_type === 'credit_application.test' || sequence <= (highest.get(id) ?? 0)) return;
   highest.set(id, sequence);
   console.log(`${id} ${sequence} ${data.status}`);
+}
+
+/** A receiver without a secret would have to trust everybody, so it does not start. */
+function secretsOrExit() {
+  try {
+    return readSecrets(WEBHOOK_SECRETS);
+  } catch ({ message }) {
+    console.error(`WEBHOOK_SECRETS: ${message}`);
+    process.exit(1);
+  }
 }
 
 /** The bytes as they arrived. @throws when there are too many, or the sender has gone. */

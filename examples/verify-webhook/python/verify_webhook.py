@@ -9,26 +9,54 @@ import time
 TOLERANCE_SECONDS = 300
 
 
-def _key(secret):
-    """The bytes of a secret: `whsec_` and base64."""
-    return base64.b64decode(secret[len("whsec_") :] if secret.startswith("whsec_") else secret)
+def read_secrets(text):
+    """The secrets in a text, separated by white space. Call it when your receiver starts.
+    Raises ValueError when there is none, or one is malformed."""
+    return _checked((text or "").split(), "whsec_")
+
+
+def read_public_keys(text):
+    """The same of public keys."""
+    return _checked((text or "").split(), "whpk_")
+
+
+def _checked(keys, prefix):
+    """Whoever knows an empty or guessable key can sign, so nothing but 32 bytes in base64 is a key. The error does not show it."""
+    if not isinstance(keys, (list, tuple)) or not keys:
+        raise ValueError(f"there is no {prefix} key: is the variable that should contain it unset or empty?")
+    for key in keys:
+        if not isinstance(key, str) or not key.startswith(prefix):
+            raise ValueError(f"a key does not begin with {prefix}: is it a placeholder, or in quotes?")
+        if re.fullmatch(r"[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=", key[len(prefix) :]) is None:
+            raise ValueError(f"behind {prefix} must come 32 bytes in base64, 44 characters: was the key cut off?")
+    return keys
+
+
+def _bytes(key):
+    return base64.b64decode(key.partition("_")[2])
 
 
 def _is_fresh(timestamp, now):
     return re.fullmatch(r"[0-9]{1,12}", timestamp) is not None and abs(now - int(timestamp)) <= TOLERANCE_SECONDS
 
 
+def _is_id(webhook_id):
+    """What is signed has points between its parts, so a point in the id would let somebody divide it differently."""
+    return webhook_id != "" and "." not in webhook_id
+
+
 def verify_service_signature(body, header, secrets, now=None):
     """`Service-Signature: t=…,v1=…`: HMAC-SHA256 of `<t>.<body>` in hex, one v1 for each of our live secrets."""
+    keys = [_bytes(secret) for secret in _checked(secrets, "whsec_")]
     now = time.time() if now is None else now
     parts = [part.strip().partition("=") for part in header.split(",")]
     timestamp = next((value for name, _, value in parts if name == "t"), "")
     if not _is_fresh(timestamp, now):
         return False
     given = [value.encode() for name, _, value in parts if name == "v1"]
-    for secret in secrets:
+    for key in keys:
         signed = timestamp.encode() + b"." + body
-        expected = hmac.new(_key(secret), signed, hashlib.sha256).hexdigest().encode()
+        expected = hmac.new(key, signed, hashlib.sha256).hexdigest().encode()
         if any(hmac.compare_digest(signature, expected) for signature in given):
             return True
     return False
@@ -36,14 +64,15 @@ def verify_service_signature(body, header, secrets, now=None):
 
 def verify_standard_webhook(body, webhook_id, timestamp, signature, secrets, now=None):
     """Standard Webhooks: HMAC-SHA256 of `<id>.<timestamp>.<body>` in base64, `v1,…` separated by spaces."""
+    keys = [_bytes(secret) for secret in _checked(secrets, "whsec_")]
     now = time.time() if now is None else now
-    if not _is_fresh(timestamp, now):
+    if not _is_id(webhook_id) or not _is_fresh(timestamp, now):
         return False
     parts = [part.partition(",") for part in signature.split(" ")]
     given = [value.encode() for name, _, value in parts if name == "v1"]
-    for secret in secrets:
+    for key in keys:
         signed = webhook_id.encode() + b"." + timestamp.encode() + b"." + body
-        expected = base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest())
+        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
         if any(hmac.compare_digest(one, expected) for one in given):
             return True
     return False
@@ -55,14 +84,14 @@ def verify_with_public_keys(body, webhook_id, timestamp, signature, public_keys,
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    keys = [_bytes(public_key) for public_key in _checked(public_keys, "whpk_")]
     now = time.time() if now is None else now
-    if not _is_fresh(timestamp, now):
+    if not _is_id(webhook_id) or not _is_fresh(timestamp, now):
         return False
     parts = [part.partition(",") for part in signature.split(" ")]
     signed = webhook_id.encode() + b"." + timestamp.encode() + b"." + body
-    for public_key in public_keys:
-        text = public_key[len("whpk_") :] if public_key.startswith("whpk_") else public_key
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(text))
+    for raw in keys:
+        key = Ed25519PublicKey.from_public_bytes(raw)
         for one in [value for name, _, value in parts if name == "v1a"]:
             try:
                 key.verify(base64.b64decode(one), signed)
