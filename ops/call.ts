@@ -8,7 +8,7 @@ import type { WebhookUrlCheck } from '../domain/webhook';
 import { DatabaseUnreachable } from './exit-codes';
 import { checkIds } from './ids';
 import type { OpsOptions } from './options';
-import { jsonText, textOf, WIDEST, type Answer } from './output';
+import { jsonText, printableLines, textOf, WIDEST, type Answer } from './output';
 import type { WorkflowCode } from '../runtime/temporal/workflow-code';
 import type { TemporalOrders } from './temporal';
 
@@ -83,7 +83,7 @@ export function handle<Own = object>(
         ...operands,
       );
       if (options.json) deps.out(`${jsonText(json)}\n`);
-      else deps.out(`${textOf(text, options.wide ? Infinity : WIDEST)}\n`);
+      else deps.out(`${printableLines(textOf(text, options.wide ? Infinity : WIDEST))}\n`);
       if (failure !== undefined) throw new Error(failure);
     } finally {
       await database.close();

@@ -145,6 +145,11 @@ export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
 }
 
+/** The same of a text whose lines we have broken ourselves: what is echoed in one, such as an argument, must not either. */
+export function printableLines(text: string): string {
+  return text.replaceAll(/(?![\n\t]|\r\n)[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '\uFFFD');
+}
+
 export interface Difference {
   readonly field: string;
   readonly from: unknown;

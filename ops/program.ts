@@ -11,6 +11,7 @@ import { addKeyCommands, addServiceKeyCommands } from './keys';
 import { addLenderCommands } from './lenders';
 import { addMerchantCommands } from './merchants';
 import { addNotificationCommands } from './notifications';
+import { jsonText, printableLines } from './output';
 import { addPartnerCommands } from './partners';
 import { addProductCommands } from './products';
 import { addQuoteCommands } from './quotes';
@@ -79,7 +80,11 @@ const describeOption = (option: Option) =>
   new Help().optionDescription(option) + (option.mandatory ? ' (required)' : '');
 
 /** Runs one command, and prints its outcome. @returns the exit code. */
-export async function runOps(deps: OpsDeps, args: readonly string[]): Promise<number> {
+export async function runOps(given: OpsDeps, args: readonly string[]): Promise<number> {
+  // Errors repeat arguments and names of files. A prototype, as some fields are read only when a command needs them.
+  const deps: OpsDeps = Object.assign(Object.create(given) as OpsDeps, {
+    err: (text: string) => given.err(printableLines(text)),
+  });
   try {
     await buildProgram(deps).parseAsync([...args], { from: 'user' });
     return EXIT.done;
@@ -90,7 +95,7 @@ export async function runOps(deps: OpsDeps, args: readonly string[]): Promise<nu
     const helpWasShown = error instanceof CommanderError && error.code === 'commander.help';
     if (args.includes('--json')) {
       const text = helpWasShown ? 'No command was named.' : message;
-      deps.err(`${JSON.stringify({ error: { code, message: text, ...(faults && { faults }) } }, null, 2)}\n`);
+      deps.err(`${jsonText({ error: { code, message: text, ...(faults && { faults }) } })}\n`);
     } else if (!helpWasShown) {
       deps.err(`${faults === undefined ? '' : `${faultLines(faults)}\n`}error: ${message}\n`);
     }

@@ -9,7 +9,17 @@ import { withTimeout } from '../timing/timing';
 import { wholeNumber } from './arguments';
 import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { toFailure } from './exit-codes';
-import { age, facts, jsonText, pauseText, printable, snakeCased, timeText, type Answer } from './output';
+import {
+  age,
+  facts,
+  jsonText,
+  pauseText,
+  printable,
+  printableLines,
+  snakeCased,
+  timeText,
+  type Answer,
+} from './output';
 
 const EXAMPLES = `
   ops status              what is wrong, first; exit code 1 when something is
@@ -43,7 +53,9 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
     for (;;) {
       const answer = await statusNow(call);
       if (interrupted.aborted) return answer;
-      deps.out(call.options.json ? `${jsonText(answer.json)}\n` : `${CLEAR}${String(answer.text)}\n`);
+      deps.out(
+        call.options.json ? `${jsonText(answer.json)}\n` : `${CLEAR}${printableLines(String(answer.text))}\n`,
+      );
       await sleep((watch === true ? WATCH_SECONDS : watch) * 1_000, undefined, { signal: interrupted }).catch(
         () => undefined,
       );

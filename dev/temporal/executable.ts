@@ -1,14 +1,31 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch } from 'undici';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 import { inTurn } from '../locks';
 import { goInstall, openToolsFolder, runProgram, type ToolsFolder } from './tools';
 
-/** Later versions need a nested module that no module proxy serves, so `go install` cannot build them. */
-const BUILT_CLI_VERSION = '1.5.1';
-const PACKAGE = `github.com/temporalio/cli/cmd/temporal@v${BUILT_CLI_VERSION}`;
+/**
+ * The one version that starts here, however it is obtained. `go install` cannot build later ones: they need a nested module that no module
+ * proxy serves.
+ */
+const CLI_VERSION = '1.5.1';
+/** Go compares what it builds with its checksum database. */
+const PACKAGE = `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`;
+/**
+ * SHA-256 of the release's archives, as the Hermit package repositories of Cash App and of zph publish them (the latter has none for
+ * linux-arm64). No other archive is unpacked, and none for a platform that is missing here is downloaded.
+ */
+const CHECKSUMS: Readonly<Record<string, string>> = {
+  'linux-x64': 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
+  'linux-arm64': 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
+  'darwin-x64': 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9',
+  'darwin-arm64': 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
+};
 /** For the first bytes; a machine without internet is found out within it. */
 const CONNECT_LIMIT_MS = 10_000;
 const DOWNLOAD_LIMIT_MS = 300_000;
@@ -20,15 +37,17 @@ interface ExecutableOptions {
   readonly toolsDir?: string | undefined;
   readonly onProgress?: (message: string) => void;
   readonly signal?: AbortSignal | undefined;
-  /** Where ready-made binaries are; default https://temporal.download. */
+  /** Where the release's archives are; default https://github.com. */
   readonly downloadSite?: string;
+  /** SHA-256 of the archive, in place of the release's. */
+  readonly checksum?: string;
   /** Leave the one on the PATH alone. */
   readonly ignorePath?: boolean;
 }
 
 /**
- * Finds Temporal's command line, which holds the dev server: on the PATH; as kept from an earlier start, the newest first; by
- * download, the newest; built with Go. Processes that look for it at once wait for one another.
+ * Finds Temporal's command line, which holds the dev server: on the PATH; as kept from an earlier start; by download, if its checksum is
+ * right; built with Go. Processes that look for it at once wait for one another.
  * @returns its absolute path.
  * @throws StackFailure naming every way that was tried, and why it failed.
  */
@@ -49,26 +68,19 @@ export async function findTemporal(options: ExecutableOptions = {}): Promise<str
 /** Homes are shared between machines of different kinds. */
 const MACHINE = `-${process.platform}-${process.arch}`;
 
-const folderOf = (version: string) => `temporal-cli-${version}${MACHINE}`;
+const FOLDER = `temporal-cli-${CLI_VERSION}${MACHINE}`;
 
-/** The newest that works, of those which earlier starts have kept. */
+/** The one that an earlier start has kept. Others there were downloaded by an earlier release, which did not check them. */
 async function findKept(tools: ToolsFolder): Promise<string | undefined> {
-  const folders = (await readdir(tools.path)).filter(
-    (name) => name.startsWith('temporal-cli-') && name.endsWith(MACHINE),
-  );
-  const byNumber = new Intl.Collator('en', { numeric: true });
-  for (const folder of folders.toSorted((a, b) => byNumber.compare(b, a))) {
-    const file = join(tools.path, folder, 'temporal');
-    if (await works(file)) return file;
-  }
-  return undefined;
+  const file = join(tools.path, FOLDER, 'temporal');
+  return (await works(file)) ? file : undefined;
 }
 
 /** In a folder of its own, moved when complete and tried: what is there under its name works. */
 async function obtain(tools: ToolsFolder, options: ExecutableOptions): Promise<string> {
-  const { signal, downloadSite = 'https://temporal.download', onProgress = () => undefined } = options;
+  const { signal, downloadSite = 'https://github.com', onProgress = () => undefined } = options;
   const ways: [string, (obtaining: Obtaining) => Promise<void>][] = [
-    ['download', (obtaining) => downloadCli(downloadSite, obtaining)],
+    ['download', (obtaining) => downloadCli(downloadSite, options.checksum, obtaining)],
     ['go install', (obtaining) => buildCli(obtaining, tools)],
   ];
   const faults: string[] = ['  PATH: there is no `temporal`'];
@@ -79,11 +91,8 @@ async function obtain(tools: ToolsFolder, options: ExecutableOptions): Promise<s
     const folder = await mkdtemp(join(tools.path, DRAFT));
     try {
       await way({ folder, onProgress, signal });
-      const said = await version(join(folder, 'temporal'));
-      // What Go has built does not know its own.
-      const number = name === 'download' ? /version ([\w.+-]+)/.exec(said)?.[1] : BUILT_CLI_VERSION;
-      if (number === undefined) throw new Error(`its version cannot be read: ${said.trim()}`);
-      const place = join(tools.path, folderOf(number));
+      await version(join(folder, 'temporal'));
+      const place = join(tools.path, FOLDER);
       await mkdir(place, { recursive: true });
       await rename(join(folder, 'temporal'), join(place, 'temporal'));
       return join(place, 'temporal');
@@ -134,13 +143,19 @@ interface Obtaining {
 }
 
 /**
- * The newest ready-made binary, from where the SDK gets its own; through the proxy that HTTPS_PROXY names, as npm and Go do it.
- * @param site `https://temporal.download`, or a stand-in.
- * @throws when it cannot be had, after 10 s at most when nobody answers.
+ * The binary of the release, through the proxy that HTTPS_PROXY names, as npm and Go do it.
+ * @param site `https://github.com`, or a stand-in.
+ * @throws when it cannot be had, after 10 s at most when nobody answers, and when its checksum is another.
  */
-async function downloadCli(site: string, obtaining: Obtaining): Promise<void> {
+async function downloadCli(
+  site: string,
+  checksum = CHECKSUMS[MACHINE.slice(1)],
+  obtaining: Obtaining,
+): Promise<void> {
+  if (checksum === undefined) throw new Error(`no checksum is known for ${MACHINE.slice(1)}`);
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
-  const url = `${site}/cli/archive/latest?platform=${process.platform}&arch=${arch}`;
+  const archive = `temporal_cli_${CLI_VERSION}_${process.platform}_${arch}.tar.gz`;
+  const url = `${site}/temporalio/cli/releases/download/v${CLI_VERSION}/${archive}`;
   const dispatcher = proxyOfEnvironment();
   const connecting = new AbortController();
   const timer = setTimeout(() => connecting.abort(new Error('no answer within 10 s')), CONNECT_LIMIT_MS);
@@ -149,13 +164,25 @@ async function downloadCli(site: string, obtaining: Obtaining): Promise<void> {
     clearTimeout(timer),
   );
   if (!answer.ok || !answer.body) throw new Error(`${site} answered ${answer.status}`);
-  obtaining.onProgress("downloading Temporal's newest dev server");
+  obtaining.onProgress(`downloading Temporal's dev server ${CLI_VERSION}`);
   const { folder, signal } = obtaining;
-  await runProgram('tar', ['-xzf', '-', '-C', folder, 'temporal'], {
-    input: Readable.fromWeb(answer.body),
-    timeoutMs: DOWNLOAD_LIMIT_MS,
-    signal,
-  });
+  const file = join(folder, archive);
+  const limit = AbortSignal.timeout(DOWNLOAD_LIMIT_MS);
+  const sha256 = createHash('sha256');
+  await pipeline(
+    Readable.fromWeb(answer.body),
+    async function* hashed(chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        sha256.update(chunk);
+        yield chunk;
+      }
+    },
+    createWriteStream(file),
+    { signal: AbortSignal.any(signal ? [limit, signal] : [limit]) },
+  );
+  const found = sha256.digest('hex');
+  if (found !== checksum) throw new Error(`${url} has the SHA-256 ${found}, not ${checksum}: it is not used`);
+  await runProgram('tar', ['-xzf', file, '-C', folder, 'temporal'], { timeoutMs: DOWNLOAD_LIMIT_MS, signal });
 }
 
 /** Node's own fetch knows HTTPS_PROXY and NO_PROXY from 24 on, and only when it is told. */
@@ -169,6 +196,6 @@ function proxyOfEnvironment(): EnvHttpProxyAgent {
 
 /** Builds the CLI, web page included, with the Go on this machine. @throws when there is no Go, or it fails. */
 async function buildCli(obtaining: Obtaining, tools: ToolsFolder): Promise<void> {
-  const what = `Temporal ${BUILT_CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
+  const what = `Temporal ${CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
   await goInstall({ ...obtaining, packages: [PACKAGE], what, tools });
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { repeatedNames, type JsonPath } from '../../contracts/repeated-names';
+import { printable } from '../output';
 import { ImportRefused, refuseFaults, refuseFile, UNKNOWN_FIELD, type Fault } from './rows';
 
 /** 20,000 products take about 8 MB of JSON. */
@@ -22,7 +23,7 @@ export async function readText(path: string, stdin: Readable): Promise<string> {
     }
   } catch (error) {
     if (error instanceof ImportRefused) throw error;
-    refuseFile(`The file cannot be read: ${(error as Error).message}`);
+    refuseFile(`The file cannot be read: ${printable((error as Error).message)}`);
   }
   const bytes = Buffer.concat(chunks);
   const nul = bytes.indexOf(0);
@@ -42,7 +43,7 @@ export function parseJson(text: string): unknown[] {
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    return refuseFile(`The file is not valid JSON: ${(error as Error).message}`);
+    return refuseFile(`The file is not valid JSON: ${printable((error as Error).message)}`);
   }
   if (!Array.isArray(parsed)) return refuseFile('The file must hold a JSON list: [ { … }, { … } ].');
   refuseFaults(repeatedNames(text).map(repeatedFault));
@@ -91,7 +92,7 @@ export function parseCsv(text: string, types: CsvTypes): CsvRows {
       'The heading has one cell only: the cells of a line must be separated by commas, not by semicolons.',
     );
   const twice = head.find((name, place) => head.indexOf(name) !== place);
-  if (twice !== undefined) refuseFile(`The heading "${twice}" occurs twice.`);
+  if (twice !== undefined) refuseFile(`The heading "${printable(twice)}" occurs twice.`);
   const faults: Fault[] = [];
   const rows = records.map(({ cells }, at) => {
     if (cells.length === head.length) return toRow(head, cells, types);

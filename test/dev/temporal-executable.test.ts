@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer as createHttp, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
@@ -12,9 +21,9 @@ import { runDirectory } from '../support/temporary-directory';
 import { createTestTls } from '../support/tls';
 
 /** Stands for the CLI, of which no more is needed than that it can be run. */
-const PROGRAM = "#!/bin/sh\necho 'temporal version 1.10.2 (Server 1.32.2, UI 2.54.1)'\n";
+const PROGRAM = "#!/bin/sh\necho 'temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)'\n";
 /** Known to the proxy alone. */
-const NAME = 'temporal.download.invalid';
+const NAME = 'archives.invalid';
 const CREDENTIALS = 'user:password%20here';
 const PATH = process.env['PATH'] ?? '';
 const machine = `${process.platform}-${process.arch}`;
@@ -27,7 +36,9 @@ let asked: string[];
 let connects: string[];
 /** The archive is held back until then. */
 let released: Promise<void>;
-let answer: 'archive' | 'nothing there';
+let answer: 'archive' | 'another archive' | 'nothing there';
+/** Of the archive. */
+let checksum: string;
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const siteUrl = (host: string) => `https://${host}:${portOf(site)}`;
 
@@ -40,11 +51,20 @@ beforeAll(async () => {
   ]);
   writeFileSync(join(directory, 'ca.pem'), ca);
   const archive = readFileSync(join(directory, 'archive.tar.gz'));
+  checksum = createHash('sha256').update(archive).digest('hex');
+  // It would leave a trace if it ran.
+  writeProgram(
+    'other',
+    'temporal',
+    `#!/bin/sh\ntouch ${join(directory, 'unchecked-ran')}\necho 'temporal version 1.5.1'\n`,
+  );
+  execFileSync('tar', ['-czf', 'other.tar.gz', '-C', 'other', 'temporal'], { cwd: directory });
+  const other = readFileSync(join(directory, 'other.tar.gz'));
   site = createHttps({ cert, key }, (request, response) => {
     asked.push(request.url ?? '');
-    if (answer === 'archive') {
+    if (answer !== 'nothing there') {
       response.flushHeaders();
-      void released.then(() => response.end(archive));
+      void released.then(() => response.end(answer === 'archive' ? archive : other));
     } else response.writeHead(404).end();
   });
   proxy = createHttp((_request, response) => response.writeHead(405).end());
@@ -93,7 +113,7 @@ const GO = `#!/bin/sh\n[ "$1" = install ] || exit 0\necho "no network here, tool
 /** What `npm start` finds on such a machine, behind a Go that cannot build. */
 function search(toolsDir: string, environment: Record<string, string> = {}, host = 'localhost') {
   const path = `${writeProgram('bin', 'go', GO)}:${PATH}`;
-  const given = JSON.stringify({ toolsDir, downloadSite: siteUrl(host), ignorePath: true });
+  const given = JSON.stringify({ toolsDir, downloadSite: siteUrl(host), ignorePath: true, checksum });
   const script = `require('./dev/temporal/executable.ts').findTemporal({ ...${given}, onProgress: console.log })
     .then((file) => console.log('found ' + file), (error) => console.log(error.message))`;
   return startNode(['--import', 'tsx', '-e', script], {
@@ -102,7 +122,7 @@ function search(toolsDir: string, environment: Record<string, string> = {}, host
   });
 }
 
-test('downloads the newest version, once for two processes, and keeps it under its number', async () => {
+test('downloads its version, once for two processes, and keeps it under its number', async () => {
   const toolsDir = join(directory, 'kept here');
   let release = () => {};
   released = new Promise((resolve) => (release = resolve));
@@ -110,11 +130,12 @@ test('downloads the newest version, once for two processes, and keeps it under i
   await Promise.race(searches.map((one) => one.waitFor(/waiting for process \d+/, 60_000)));
   release();
   await Promise.all(searches.map(({ ended }) => ended));
-  const folder = `temporal-cli-1.10.2-${machine}`;
+  const folder = `temporal-cli-1.5.1-${machine}`;
   for (const found of searches)
     expect(found.stdout().trim().split('\n').at(-1)).toBe(`found ${join(toolsDir, folder, 'temporal')}`);
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
   expect(asked).toEqual([
-    `/cli/archive/latest?platform=${process.platform}&arch=${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    `/temporalio/cli/releases/download/v1.5.1/temporal_cli_1.5.1_${process.platform}_${arch}.tar.gz`,
   ]);
   // No draft, no lock.
   expect(readdirSync(toolsDir)).toEqual([folder]);
@@ -123,15 +144,26 @@ test('downloads the newest version, once for two processes, and keeps it under i
   expect(asked).toHaveLength(1);
 });
 
-test('takes the newest of those that are kept, and leaves those of other machines alone', async () => {
+test('an archive with another checksum is neither unpacked nor run', async () => {
+  answer = 'another archive';
+  const toolsDir = join(directory, 'another');
+  const failed = search(toolsDir);
+  await failed.ended;
+  expect(failed.stdout()).toMatch(/download: .*temporal_cli_1\.5\.1_.* has the SHA-256 [0-9a-f]{64}, not /);
+  expect(failed.stdout()).toMatch(/go install: /);
+  expect(existsSync(join(directory, 'unchecked-ran'))).toBe(false);
+  expect(readdirSync(toolsDir)).toEqual([]);
+});
+
+test('takes the one that is kept, and leaves other versions, which nobody checked, and other machines alone', async () => {
   const toolsDir = join(directory, 'several');
-  for (const version of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.11.0-plan9-mips']) {
+  for (const version of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.5.1-plan9-mips']) {
     const place = join(toolsDir, `temporal-cli-${version}`);
     mkdirSync(place, { recursive: true });
     copyFileSync(join(directory, 'temporal'), join(place, 'temporal'));
   }
   const found = await findTemporal({ toolsDir, downloadSite: siteUrl('localhost'), ignorePath: true });
-  expect(found).toBe(join(toolsDir, `temporal-cli-1.10.0-${machine}`, 'temporal'));
+  expect(found).toBe(join(toolsDir, `temporal-cli-1.5.1-${machine}`, 'temporal'));
   expect(asked).toEqual([]);
 });
 
@@ -163,7 +195,7 @@ describe('on a machine that reaches the outside through a proxy only', () => {
     async (variable) => {
       const proxyUrl = `http://${CREDENTIALS}@127.0.0.1:${portOf(proxy)}`;
       expect(await said(`through ${variable}`, { [variable]: proxyUrl })).toMatch(
-        /^found .*temporal-cli-1\.10\.2-/m,
+        /^found .*temporal-cli-1\.5\.1-/m,
       );
       const authorization = Buffer.from(decodeURIComponent(CREDENTIALS)).toString('base64');
       expect(connects).toEqual([`${NAME}:${portOf(site)} Basic ${authorization}`]);

@@ -187,3 +187,23 @@ describe('exit codes', () => {
     expect(await runAgainst(otherDatabase('postgres'))).toMatchObject({ code: 1, err });
   });
 });
+
+test.each([
+  ['the name of a file that is missing', ['merchants import', 'gone\u001b]0;title\u0007\u009b2J\u202E.json']],
+  ['the same in a second line', ['merchants import', 'gone\nerror: none\r.json']],
+  ['an unknown command', ['part\u001b[2Jners']],
+  ['an unknown option', ['partners list', '--al\u001b[2Jl']],
+  ['an argument too many', ['partners list', 'more\u001b[2J']],
+  ['a value that is none', ['notifications list', '--since', '\u001b[2J\u202E']],
+  ['an id that does not exist', ['partners show', 'P1\u001b[2J\u202E']],
+  ['a choice that is none', ['keys create --partner P100001 --environment', 'li\u001b[2Jve']],
+])('%s is echoed without its control characters', async (_name, args) => {
+  for (const form of [[], ['--json']]) {
+    const { code, out, err } = await ops.run([...args, ...form]);
+    expect([code === 0, out]).toEqual([false, '']);
+    expect(err.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+    expect(err.split('\n').filter((line) => line.startsWith('error: '))).toHaveLength(
+      form.length === 0 ? 1 : 0,
+    );
+  }
+});

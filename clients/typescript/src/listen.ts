@@ -69,9 +69,10 @@ function readArguments() {
 /** @throws when there is a file that cannot be read: beginning anew would lose events. */
 function readPosition(file: string): Position {
   try {
-    const position = { secret: '', ...(JSON.parse(readFileSync(file, 'utf8')) as Position) };
+    const position = JSON.parse(readFileSync(file, 'utf8')) as Position;
     // A receiver would refuse every event that is signed with anything else.
-    if (!position.secret.startsWith('whsec_')) throw new TypeError('its secret does not begin with whsec_');
+    if (!`${position.secret}`.startsWith('whsec_'))
+      throw new TypeError('its secret does not begin with whsec_');
     readWebhookKeys([position.secret]);
     return position;
   } catch (error) {
