@@ -19,10 +19,11 @@ main('api', HELP, async () => {
   warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   if (process.argv.includes('--migrate')) {
-    const { notSeparated } = await migrateDatabase(config.DATABASE_URL, undefined, {
+    const { notSeparated, changes } = await migrateDatabase(config.DATABASE_URL, undefined, {
       days: retentionDays(config),
       shorten: false,
     });
+    for (const change of changes) logger.warn(`migrate: ${change}`);
     if (notSeparated.length > 0) logger.warn({ notSeparated }, `migrate: ${separationNotice(notSeparated)}`);
   }
   const readTls = () =>

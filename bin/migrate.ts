@@ -12,10 +12,11 @@ main('migrate', HELP, async () => {
   const config = readConfig();
   const { DATABASE_URL } = config;
   if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
-  const { notSeparated } = await migrateDatabase(DATABASE_URL, undefined, {
+  const { notSeparated, changes } = await migrateDatabase(DATABASE_URL, undefined, {
     days: retentionDays(config),
     shorten: process.argv.includes('--shorten-retention'),
   });
   console.log('migrate: the schema is up to date');
+  for (const change of changes) console.warn(`migrate: ${change}`);
   if (notSeparated.length > 0) console.warn(`migrate: ${separationNotice(notSeparated)}`);
 });

@@ -97,8 +97,11 @@ export interface Merchant {
   /** Whether the merchant may communicate regulated credit promotions (FCA). */
   readonly fcaAuthorised: boolean;
   readonly showProducts: boolean;
-  /** `offer`: the best offer that fits; `headline`: always the plain headline. */
-  readonly summaryStyle: 'offer' | 'headline';
+  /**
+   * `offer`: the best offer that fits; `headline`: always the plain headline; null, not stated: an offer
+   * where the list is shown, else the headline.
+   */
+  readonly summaryStyle: 'offer' | 'headline' | null;
   /** Merchant-wide minimum deposit; null: the products' own rules decide. */
   readonly depositFloor: DepositRule | null;
   /** All active products, in no order and of any day. Empty only for a merchant that is not authorised. */

@@ -1,13 +1,8 @@
 import { prepareLinks, type FinanceLinks } from './finance-link';
 import { divideCeil, formatPounds } from './money';
 import { type Merchant, type DepositRule, type Product, LOWEST_LOAN_PENCE, offeredProducts } from './product';
-import {
-  formatShare,
-  formatApr,
-  annualRateBasisPoints,
-  planRepayments,
-  type RepaymentPlan,
-} from './repayment-plan';
+import { formatShare, annualRateBasisPoints, planRepayments, type RepaymentPlan } from './repayment-plan';
+import { summaryHtml } from './summary';
 
 const BASIS_POINTS = 10_000;
 
@@ -67,69 +62,6 @@ export function depositReason(pricePence: number, rule: DepositRule): string {
   return byShare
     ? `A minimum deposit of ${formatShare(rule.basisPoints)} of the purchase price is required.`
     : `A minimum deposit of ${formatPounds(rule.fixedPence)} is required.`;
-}
-
-export const LONGEST_SUMMARY = 80;
-
-const LEARN_MORE = 'Learn more';
-/** It has no digit, no % and no £, which only an authorised merchant may use. */
-const HEADLINE = 'Spread the cost with finance.';
-
-export interface SummaryOffer {
-  readonly monthlyRepaymentPence: number;
-  readonly product: { readonly aprBasisPoints: number };
-}
-
-export interface SummaryRequest {
-  readonly fcaAuthorised: boolean;
-  readonly summaryStyle: 'offer' | 'headline';
-  readonly offers: readonly SummaryOffer[];
-  readonly link: string;
-}
-
-/** The lowest monthly repayment, and of equal ones the first. */
-function bestOffer(offers: readonly SummaryOffer[]): SummaryOffer | null {
-  let best: SummaryOffer | null = null;
-  for (const offer of offers)
-    if (best === null || offer.monthlyRepaymentPence < best.monthlyRepaymentPence) best = offer;
-  return best;
-}
-
-function offerTexts({ monthlyRepaymentPence, product }: SummaryOffer): string[] {
-  const price = formatPounds(monthlyRepaymentPence);
-  const apr = formatApr(product.aprBasisPoints);
-  if (product.aprBasisPoints === 0)
-    return [
-      `Interest-free credit from ${price} a month at ${apr} APR representative.`,
-      `Interest-free from ${price} a month, ${apr} APR representative.`,
-    ];
-  return [
-    `Spread the cost from ${price} a month at ${apr} APR representative.`,
-    `From ${price} a month at ${apr} APR representative.`,
-  ];
-}
-
-/**
- * The HTML finance offer summary: at most {@link LONGEST_SUMMARY} characters of visible text and one
- * link. An authorised merchant gets its best offer, in the longest template that fits. The headline is
- * used without an offer at the link's amounts, by the merchant's choice, and for a merchant that may not
- * communicate regulated promotions.
- */
-export function summaryHtml({ fcaAuthorised, summaryStyle, offers, link }: SummaryRequest): string {
-  const best = fcaAuthorised && summaryStyle === 'offer' ? bestOffer(offers) : null;
-  const texts = best === null ? [] : offerTexts(best);
-  // The templates have only single code units.
-  const fitting = texts.find((text) => `${text} ${LEARN_MORE}`.length <= LONGEST_SUMMARY);
-  return `${fitting ?? HEADLINE} <a href="${escapeHtml(link)}">${LEARN_MORE}</a>`;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }
 
 /** Amounts are in integer pence; `loanPence + depositPence` is the purchase price. */
@@ -214,6 +146,30 @@ function priceProduct(
 }
 
 /**
+ * The offer that the summary names: the lowest repayment, and of equal ones the first, among those with the
+ * deposit of its link. Products share the price, so these have the link's loan too.
+ * @returns null for the headline: when there is none, for a merchant that may not communicate regulated
+ * promotions, and by the merchant's choice; a hidden list, without which there is no representative
+ * example, needs the choice of an offer
+ */
+function advertised(
+  { fcaAuthorised, summaryStyle, showProducts }: Merchant,
+  fitted: readonly PricedProduct[],
+  depositPence: number,
+): PricedProduct | null {
+  const style = summaryStyle ?? (showProducts ? 'offer' : 'headline');
+  if (!fcaAuthorised || style === 'headline') return null;
+  let best: PricedProduct | null = null;
+  for (const offer of fitted)
+    if (
+      offer.depositPence === depositPence &&
+      (best === null || offer.monthlyRepaymentPence < best.monthlyRepaymentPence)
+    )
+      best = offer;
+  return best;
+}
+
+/**
  * Prices every product of the merchant. The price never changes: a raised deposit lowers the loan, and
  * products are filtered after that.
  */
@@ -234,13 +190,7 @@ export function priceQuote(request: QuoteRequest): Quote {
   return {
     display,
     summaryHtml: display
-      ? summaryHtml({
-          fcaAuthorised: merchant.fcaAuthorised,
-          summaryStyle: merchant.summaryStyle,
-          // Products share the price, so one with the link's deposit also has its loan.
-          offers: fitted.filter((offer) => offer.depositPence === depositPence),
-          link: links(loanPence, depositPence, null),
-        })
+      ? summaryHtml(advertised(merchant, fitted, depositPence), links(loanPence, depositPence, null))
       : '',
     fitted,
     shown,

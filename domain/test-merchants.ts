@@ -61,7 +61,7 @@ const STANDARD: MerchantSetup = {
   tradingName: 'Test Merchant Standard',
   fcaAuthorised: true,
   showProducts: true,
-  summaryStyle: 'offer',
+  summaryStyle: null,
   depositFloor: null,
   products: [INTEREST_BEARING, INTEREST_FREE, BUY_NOW_PAY_LATER],
   corruptFields: [],

@@ -127,7 +127,11 @@ async function writeOne({ db, deps, options }: Call<SetUp>, verb: string, mercha
       throw new ImportRefused(error.faults.map((fault) => ({ ...fault, row: null })));
     });
   });
-  const change = changes[0]?.change ?? 'unchanged';
+  const { change, warning } = changes[0] ?? { change: 'unchanged', warning: null };
   const text = change === 'unchanged' ? 'was so already' : change;
-  return { json: { merchant_id: merchantId, change }, text: `Merchant ${merchantId} ${text}.` };
+  const warned = warning === null ? '' : `\nWARNING: ${merchantId}: ${warning}`;
+  return {
+    json: { merchant_id: merchantId, change, warning },
+    text: `Merchant ${merchantId} ${text}.${warned}`,
+  };
 }

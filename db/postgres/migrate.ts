@@ -10,6 +10,9 @@ import { roleOf, type Process } from './roles';
 
 const MIGRATION_LOCK = 7_205_114_233;
 
+/** The SQLSTATE with which a migration tells the operator what it has changed. */
+const CHANGED_ROWS = 'PFQ01';
+
 export const separationNotice = (notSeparated: readonly Process[]) =>
   `this login may not create the roles ${notSeparated.map(roleOf).join(', ')}, so these processes have to share a login that owns the ` +
   'tables: each may change the schema and rewrite the change log (docs/operations/install.md, "Logins of the database")';
@@ -24,7 +27,8 @@ export class ForeignSchema extends Error {
  * together take turns by an advisory lock. A release older than the schema changes nothing.
  * @param databaseUrl of the login that owns the schema, or will own it
  * @param retention days that each kind is kept; absent: as now, at first the usual days
- * @returns `notSeparated`: processes whose roles this login may not create, so that they share a login
+ * @returns `notSeparated`: processes whose roles this login may not create, so that they share a login;
+ * `changes`: what a migration has changed in rows, in words for the operator
  * @throws ForeignSchema; RetentionShortened, with all else done; any other error of a migration, which
  * then leaves nothing behind
  */
@@ -33,17 +37,23 @@ export async function migrateDatabase(
   folder = join(__dirname, '../migrations'),
   retention?: KeptDays,
 ) {
-  const sql = openClient(databaseUrl, { max: 1, connect_timeout: 5, quietMs: 0 });
+  const changes: string[] = [];
+  const sql = openClient(databaseUrl, {
+    max: 1,
+    connect_timeout: 5,
+    quietMs: 0,
+    onnotice: ({ code, message = '' }) => void (code === CHANGED_ROWS && changes.push(message)),
+  });
   try {
     await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;
     await checkOrigin(sql, folder);
     await migrate(drizzle(sql), { migrationsFolder: folder });
-    if (await isAhead(sql, folder)) return { notSeparated: [] };
+    if (await isAhead(sql, folder)) return { notSeparated: [], changes };
     for (const file of FILES) await sql.unsafe(textOf(file));
     await ensurePartitions(sql);
     const notSeparated = await applyRights(sql);
     await keepRetentionDays(drizzle(sql), retention);
-    return { notSeparated };
+    return { notSeparated, changes };
   } finally {
     await sql.end({ timeout: 5 });
   }

@@ -13,7 +13,8 @@ export const merchants = pgTable(
     /** Whether it may communicate regulated credit promotions (FCA); null: not recorded yet. */
     fcaAuthorised: boolean('fca_authorised'),
     showProducts: boolean('show_products').notNull().default(true),
-    summaryStyle: choice('summary_style', ['offer', 'headline']).default('offer'),
+    /** Null: not stated; an offer where the list is shown, else the headline. */
+    summaryStyle: text('summary_style', { enum: ['offer', 'headline'] }),
     /** Merchant-wide minimum deposit; both null: no floor. */
     depositFloorBasisPoints: integer('deposit_floor_basis_points'),
     depositFloorFixedPence: pence('deposit_floor_fixed_pence'),

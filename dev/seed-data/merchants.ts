@@ -67,10 +67,36 @@ export function seedMerchants(demoPartner: string, otherPartner: string): SeedMe
         products.INTEREST_FREE_6,
       ],
     ),
-    shop('M100010', 'summary only: the summary without the product list', {
+    shop('M100010', 'summary only: the plain headline without the product list', {
       trading_name: 'Skyline Windows',
       show_products: false,
     }),
+    shop('M100014', 'summary only, with a price: no product list, and summary_style offer', {
+      trading_name: 'Beacon Boilers',
+      show_products: false,
+      summary_style: 'offer',
+    }),
+    shop('M100015', 'interest-free: its summary has the 0% form', { trading_name: 'Juniper Beds' }, [
+      products.INTEREST_FREE_10,
+    ]),
+    shop(
+      'M100016',
+      'variable: the summary says that the rate may change',
+      { trading_name: 'Tideway Boats' },
+      [products.VARIABLE_24],
+    ),
+    shop('M100017', 'one repayment after 30 days, interest-free', { trading_name: 'Lantern Lighting' }, [
+      products.PAY_AFTER_30_DAYS,
+    ]),
+    shop('M100018', 'one repayment after 3 months at a variable rate', { trading_name: 'Orchard Tools' }, [
+      products.PAY_AFTER_3_MONTHS,
+    ]),
+    shop(
+      'M100019',
+      'pay in three, the first today: a fixed deposit and two repayments',
+      { trading_name: 'Pebble Audio' },
+      [products.PAY_IN_THREE],
+    ),
     shop('M100011', 'headline: the plain headline although offers fit', {
       trading_name: 'Velvet Curtains',
       summary_style: 'headline',

@@ -122,3 +122,27 @@ export const WITH_DEPOSIT_24: SeedProduct = {
   maximum_deposit: { percent: '50' },
   first_payment_type: 'deposit',
 };
+
+/** A third of the price today, as the deposit, and the rest in two payments (docs/import-format.md). */
+export const PAY_IN_THREE: SeedProduct = {
+  ...interestFree(2),
+  credit_product: 'Pay in three',
+  minimum_deposit: { percent: '33.33' },
+  maximum_deposit: { percent: '33.33' },
+  first_payment_type: 'deposit',
+};
+
+/** One repayment, where the agreement counts days. */
+export const PAY_AFTER_30_DAYS: SeedProduct = {
+  ...interestFree(1),
+  credit_product: 'Pay after 30 days',
+  first_interval_days: 30,
+};
+
+/** One repayment, where it counts months, at a rate that may move. */
+export const PAY_AFTER_3_MONTHS: SeedProduct = {
+  ...classic(1, '19.9'),
+  credit_product: 'Pay after 3 months',
+  deferral_months: 3,
+  rate_type: 'variable',
+};

@@ -177,7 +177,8 @@ async function migrate(
   given: string | undefined,
 ): Promise<void> {
   try {
-    const { notSeparated } = await migrateDatabase(databaseUrl);
+    const { notSeparated, changes } = await migrateDatabase(databaseUrl);
+    for (const change of changes) note(change);
     if (notSeparated.length > 0) note(separationNotice(notSeparated));
   } catch (error) {
     const advice =

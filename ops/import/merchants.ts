@@ -16,6 +16,7 @@ interface PlannedMerchant {
   /** Names of the fields that change, and their values; empty when the merchant is new. */
   readonly changed: readonly string[];
   readonly fields: readonly Difference[];
+  readonly warning: string | null;
 }
 
 /** Creates and changes merchants, all or none. @throws ImportRefused with every fault; nothing has been written then. */
@@ -40,14 +41,18 @@ async function planMerchants(tx: DbOrTransaction, parsed: readonly ParsedRow<Mer
   const stored = new Map((await loadMerchants(tx, ids)).map((one) => [one.setup.merchantId, one]));
   return parsed.map(({ row, value }) => {
     const before = stored.get(value.merchant_id);
-    if (before === undefined) return { row, after: applyRow(value), isNew: true, changed: [], fields: [] };
+    if (before === undefined) {
+      const after = applyRow(value);
+      return { row, after, isNew: true, changed: [], fields: [], warning: hiddenListWarning(value, after) };
+    }
     const old = toFields(before);
     const after = applyRow(value, old);
     const fields = differences(merchantView(old), merchantView(after));
     const changed = new Set(fields.map(({ field }) => field));
     // A floor that cannot be read counts as none, and is written anew.
     if (before.setup.corruptFields.includes('deposit_floor')) changed.add('deposit_floor');
-    return { row, after, isNew: false, changed: [...changed], fields };
+    const warning = hiddenListWarning(value, after, old);
+    return { row, after, isNew: false, changed: [...changed], fields, warning };
   });
 }
 
@@ -55,7 +60,7 @@ const NEW: Omit<MerchantFields, 'merchantId'> = {
   tradingName: null,
   fcaAuthorised: null,
   showProducts: true,
-  summaryStyle: 'offer',
+  summaryStyle: null,
   depositFloor: null,
   partnerAccess: 'all',
   partnerIds: [],
@@ -70,7 +75,7 @@ function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> =
     tradingName: row.trading_name === undefined ? before.tradingName : row.trading_name,
     fcaAuthorised: row.fca_authorised === undefined ? before.fcaAuthorised : row.fca_authorised,
     showProducts: row.show_products ?? before.showProducts,
-    summaryStyle: row.summary_style ?? before.summaryStyle,
+    summaryStyle: row.summary_style === undefined ? before.summaryStyle : row.summary_style,
     depositFloor: row.deposit_floor === undefined ? before.depositFloor : row.deposit_floor,
     partnerAccess,
     partnerIds: row.partners?.toSorted() ?? kept,
@@ -80,6 +85,17 @@ function applyRow(row: MerchantRow, before: Omit<MerchantFields, 'merchantId'> =
 export function toFields({ setup, partnerAccess, partnerIds }: StoredMerchant): MerchantFields {
   const { products: _products, corruptFields: _corrupt, ...own } = setup;
   return { ...own, partnerAccess, partnerIds: partnerIds.toSorted() };
+}
+
+/** A price needs its representative example beside it (CONC 3.5.3R), which partners get with the list alone. */
+function hiddenListWarning(row: MerchantRow, after: MerchantFields, before?: MerchantFields): string | null {
+  if (after.showProducts || after.fcaAuthorised === false) return null;
+  if (after.summaryStyle === null)
+    return 'its list is hidden, so its summary is the plain headline: a hidden list needs summary_style: offer to name a price';
+  const keptOffer = after.summaryStyle === 'offer' && row.summary_style === undefined;
+  return keptOffer && before?.showProducts === true
+    ? 'its list is hidden now, and its summary still names a price, as summary_style is offer: is that meant?'
+    : null;
 }
 
 async function checkPartners(
@@ -114,10 +130,10 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedMerchant[], o
   await appendChanges(tx, changes);
 }
 
-const reported = ({ row, after, isNew, changed, fields }: PlannedMerchant): ReportedChange => ({
+const reported = ({ row, after, isNew, changed, fields, warning }: PlannedMerchant): ReportedChange => ({
   row,
   subject: after.merchantId,
   change: isNew ? 'created' : `changed: ${changed.join(', ')}`,
   fields,
-  warning: null,
+  warning,
 });

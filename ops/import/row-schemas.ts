@@ -201,7 +201,7 @@ export const merchantRowSchema = z.strictObject({
   trading_name: text(120).nullish(),
   fca_authorised: flag.nullish(),
   show_products: flag.optional(),
-  summary_style: choice(['offer', 'headline']).optional(),
+  summary_style: choice(['offer', 'headline']).nullish(),
   deposit_floor: minimumDeposit.nullish(),
   partner_access: choice(['all', 'restricted']).optional(),
   partners: z

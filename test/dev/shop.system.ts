@@ -7,6 +7,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { Agent, request } from 'undici';
 import { freePort } from '../../dev/ports';
 import type { PageServer } from '../../dev/pages';
+import { seedDemo } from '../../dev/seed';
 import { startShop } from '../../dev/shop';
 import type { Delivery } from '../../dev/shop/webhooks';
 import { STORIES } from '../../domain/application-states';
@@ -47,6 +48,7 @@ beforeAll(async () => {
   const partner = { apiUrl: `https://127.0.0.1:${api.port}`, ca, partnerId, apiKey: api.keys.test };
   const merchants = ['M000001', 'M000004'].map((id) => ({ id, shows: `what ${id} shows` }));
   shop = await startShop({ port, tls, partner, liveKey: api.keys.live, merchants });
+  await seedDemo(api.databaseUrl, undefined);
   await addEndpoint(api.database, { partnerId, url: `${shop.url}/webhooks`, keyRing: keys });
   sender = createSender({
     allowedCidrs: ['127.0.0.0/8'],
@@ -275,6 +277,39 @@ describe('the pages', () => {
     expect((await offer()).trim()).toBe('Spread the cost with finance. Learn more');
     expect(await page.locator('#disclosure').innerText()).toBe('');
   });
+
+  test.each([
+    [
+      'M100001',
+      /^Spread the cost from £(\S+) a month at 19\.9% APR representative\. Learn more\n.* monthly repayments of £\1,/,
+    ],
+    [
+      'M100015',
+      /^Interest-free credit from £(\S+) a month at 0% APR .*\n.* duration 10 monthly repayments of £\1,/,
+    ],
+    [
+      'M100016',
+      /^From £(\S+) a month at 14\.9% APR representative \(variable\)\..*\n.*£\1.* representative \(variable\)\.$/,
+    ],
+    ['M100017', /^Pay £(1,170\.00) after 30 days at 0% APR .*\n.*; one repayment of £\1, due after 30 days;/],
+    [
+      'M100018',
+      /^Pay £(\S+) after 3 months at 19\.9% APR representative \(variable\)\..*\n.*; one repayment of £\1, due after 3 months;/,
+    ],
+    [
+      'M100019',
+      /^Interest-free credit from £(433\.02) a month .*\n.* deposit £432\.96; .* duration 2 monthly repayments of £\1,/,
+    ],
+    ['M100010', /^Spread the cost with finance\. Learn more\s*$/],
+    ['M100011', /^Spread the cost with finance\. Learn more\s*$/],
+    ['M100014', /^Spread the cost from £\S+ a month at 9\.9% APR representative\. Learn more\s*$/],
+  ])(
+    'has the words of each kind of offer, with the example of the same price beside them: %s',
+    async (merchant, words) => {
+      await show(merchant);
+      expect((await offer()).replaceAll(/\n+/g, '\n')).toMatch(words);
+    },
+  );
 
   test('follows price and deposit: a raised one, what is no amount, and a deposit that leaves nothing to finance', async () => {
     await show('M000004');

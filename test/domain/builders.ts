@@ -38,7 +38,7 @@ export function buildMerchant(changes: Partial<Merchant> = {}): Merchant {
     tradingName: 'Merchant',
     fcaAuthorised: true,
     showProducts: true,
-    summaryStyle: 'offer',
+    summaryStyle: null,
     depositFloor: null,
     products: [buildProduct()],
     ...changes,

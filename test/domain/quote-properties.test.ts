@@ -18,7 +18,7 @@ const anyRequest = fc
     depositFloor: anyDepositMin,
     fcaAuthorised: fc.boolean(),
     showProducts: fc.boolean(),
-    summaryStyle: fc.constantFrom('offer', 'headline'),
+    summaryStyle: fc.constantFrom('offer', 'headline', null),
     loanPence: anyLoan,
     depositPence: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 500_000 })),
   })

@@ -1,13 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as fc from 'fast-check';
-import {
-  LONGEST_SUMMARY,
-  summaryHtml,
-  type SummaryOffer,
-  type SummaryRequest,
-  maximumDeposit,
-  minimumDeposit,
-  priceQuote,
-} from '../../domain/quote';
+import { maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
+import { LONGEST_SUMMARY, summaryHtml, type SummaryOffer } from '../../domain/summary';
 import { visibleText } from '../support/visible-text';
 import { type Merchant, offeredProducts, type DepositRule, type Product } from '../../domain/product';
 import { formatPounds } from '../../domain/money';
@@ -15,6 +10,8 @@ import { planRepayments } from '../../domain/repayment-plan';
 import {
   anyDepositMin,
   anyLoan,
+  buildMerchant,
+  buildProduct,
   buildRequest,
   forAll,
   INTEREST_FREE,
@@ -25,58 +22,170 @@ import {
 const LINK = 'https://shop.example/f?a=1&loan_amount=1200.00#"><script>';
 const HEADLINE = 'Spread the cost with finance. Learn more';
 
-function offer(monthlyRepaymentPence: number, aprBasisPoints: number): SummaryOffer {
-  return { monthlyRepaymentPence, product: { aprBasisPoints } };
+type Due = SummaryOffer['initialPaymentDue'];
+
+function offer(
+  pence: number,
+  apr: number,
+  changes: Partial<SummaryOffer['product']> = {},
+  due?: Due,
+): SummaryOffer {
+  return {
+    monthlyRepaymentPence: pence,
+    initialPaymentDue: due ?? { value: 1, unit: 'months' },
+    product: { aprBasisPoints: apr, rateType: 'fixed', numberOfRepayments: 12, ...changes },
+  };
 }
 
-function text(offers: SummaryOffer[], changes: Partial<SummaryRequest> = {}): string {
-  return visibleText(
-    summaryHtml({ fcaAuthorised: true, summaryStyle: 'offer', offers, link: LINK, ...changes }),
-  );
-}
+const VARIABLE = { rateType: 'variable' } as const;
+const ONE = { numberOfRepayments: 1 };
+const ONE_VARIABLE = { ...ONE, ...VARIABLE };
+const DAYS_30: Due = { value: 30, unit: 'days' };
+/** The longest APR of PRODUCT_BOUNDS, and the longest time to a first payment. */
+const [HIGHEST_APR, DAYS_1830]: [number, Due] = [1_000_000, { value: 1_830, unit: 'days' }];
+
+const text = (one: SummaryOffer | null) => visibleText(summaryHtml(one, LINK));
 
 describe('the text of a summary', () => {
-  it.each([
-    [10_521, 990, 'Spread the cost from £105.21 a month at 9.9% APR representative. Learn more'],
-    [10_521, 1_000, 'Spread the cost from £105.21 a month at 10.0% APR representative. Learn more'],
-    [1_234_567, 1_990, 'Spread the cost from £12,345.67 a month at 19.9% APR representative. Learn more'],
-    [123_456_789, 1_990, 'From £1,234,567.89 a month at 19.9% APR representative. Learn more'],
-    [5_000, 0, 'Interest-free credit from £50.00 a month at 0% APR representative. Learn more'],
-    [123_456_789, 0, 'Interest-free from £1,234,567.89 a month, 0% APR representative. Learn more'],
-  ])('for %d pence a month at %d basis points', (pence, apr, expected) => {
-    expect(text([offer(pence, apr)])).toBe(expected);
+  it.each<[SummaryOffer | null, string]>([
+    [offer(10_521, 990), 'Spread the cost from £105.21 a month at 9.9% APR representative. Learn more'],
+    [offer(10_521, 1_000), 'Spread the cost from £105.21 a month at 10.0% APR representative. Learn more'],
+    [
+      offer(1_234_567, 1_990),
+      'Spread the cost from £12,345.67 a month at 19.9% APR representative. Learn more',
+    ],
+    [offer(123_456_789, 1_990), 'From £1,234,567.89 a month at 19.9% APR representative. Learn more'],
+    [
+      offer(200_000_000, HIGHEST_APR),
+      'From £2,000,000.00 a month at 10000.0% APR representative. Learn more',
+    ],
+    [offer(5_000, 0), 'Interest-free credit from £50.00 a month at 0% APR representative. Learn more'],
+    [offer(123_456_789, 0), 'Interest-free from £1,234,567.89 a month, 0% APR representative. Learn more'],
+    [offer(4_800, 1_490, VARIABLE), 'From £48.00 a month at 14.9% APR representative (variable). Learn more'],
+    [
+      offer(200_000_000, HIGHEST_APR, VARIABLE),
+      'From £2,000,000.00 a month at 10000.0% APR representative (variable). Learn more',
+    ],
+    [offer(100_000, 0, ONE, DAYS_30), 'Pay £1,000.00 after 30 days at 0% APR representative. Learn more'],
+    [
+      offer(100_000, 0, ONE, { value: 1, unit: 'days' }),
+      'Pay £1,000.00 after 1 day at 0% APR representative. Learn more',
+    ],
+    [offer(100_000, 0, ONE), 'Pay £1,000.00 after 1 month at 0% APR representative. Learn more'],
+    [
+      offer(104_633, 1_990, ONE, { value: 3, unit: 'months' }),
+      'Pay £1,046.33 after 3 months at 19.9% APR representative. Learn more',
+    ],
+    [
+      offer(200_000_000, HIGHEST_APR, ONE, DAYS_1830),
+      'Pay £2,000,000.00 after 1830 days at 10000.0% APR representative. Learn more',
+    ],
+    [
+      offer(10_000_000, 1_990, ONE_VARIABLE, DAYS_30),
+      'Pay £100,000.00 after 30 days at 19.9% APR representative (variable). Learn more',
+    ],
+    // There is no room to say that the rate may change.
+    [offer(100_000_000, 1_990, ONE_VARIABLE, DAYS_30), HEADLINE],
+    [offer(1_000_000_000, HIGHEST_APR, VARIABLE), HEADLINE],
+    [null, HEADLINE],
+  ])('for %j is %s', (one, expected) => {
+    expect(text(one)).toBe(expected);
     expect(Array.from(expected).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
   });
 
-  it('is the plain headline when no template fits', () => {
-    expect(text([offer(Number.MAX_SAFE_INTEGER, 1_000_000_000)])).toBe(HEADLINE);
+  it('has room for each fixed price of a product that an import accepts', () => {
+    // £500,000,000.00 is the highest total (product-check.ts).
+    for (const product of [{}, ONE])
+      expect(text(offer(50_000_000_000, HIGHEST_APR, product, DAYS_1830))).not.toBe(HEADLINE);
+    expect(text(offer(200_000_000, 0))).not.toBe(HEADLINE);
   });
 
-  it('names the lowest monthly price, the first in order among equals', () => {
-    expect(text([offer(300, 990), offer(200, 1_990), offer(200, 0)])).toContain('£2.00 a month at 19.9% APR');
-  });
-
-  it('is the plain headline for a merchant that chose it or is not authorised', () => {
-    expect(text([offer(300, 990)], { summaryStyle: 'headline' })).toBe(HEADLINE);
-    expect(text([offer(300, 990)], { fcaAuthorised: false })).toBe(HEADLINE);
+  it('without an offer has no digit, % or £', () => {
     expect(HEADLINE).not.toMatch(/[\d%£]/);
   });
 });
 
+describe('the offer of a summary', () => {
+  const summary = (merchant: Merchant) => visibleText(priceQuote(buildRequest({ merchant })).summaryHtml);
+
+  it('is that of the lowest repayment, the first in order among equals', () => {
+    const merchant = merchantOf(
+      { numberOfRepayments: 6 },
+      { numberOfRepayments: 12, ...INTEREST_FREE },
+      { numberOfRepayments: 12, ...INTEREST_FREE, rateType: 'variable' },
+    );
+    expect(summary(merchant)).toContain('Interest-free credit from £100.00 a month');
+    expect(summary({ ...merchant, products: merchant.products.slice(0, 1) })).toContain(
+      ' a month at 9.9% APR',
+    );
+  });
+
+  it.each<[Partial<Merchant>, 'price' | 'headline']>([
+    [{ summaryStyle: null }, 'price'],
+    [{ summaryStyle: 'offer' }, 'price'],
+    [{ summaryStyle: 'headline' }, 'headline'],
+    [{ summaryStyle: null, showProducts: false }, 'headline'],
+    [{ summaryStyle: 'headline', showProducts: false }, 'headline'],
+    [{ summaryStyle: 'offer', showProducts: false }, 'price'],
+    [{ summaryStyle: 'offer', fcaAuthorised: false }, 'headline'],
+  ])('with %j is a %s', (changes, expected) => {
+    const price = 'Spread the cost from £105.21 a month at 9.9% APR representative. Learn more';
+    expect(summary(buildMerchant(changes))).toBe(expected === 'price' ? price : HEADLINE);
+  });
+
+  it.each<[Partial<Product>, string]>([
+    [{ rateType: 'variable' }, 'From £105.21 a month at 9.9% APR representative (variable). Learn more'],
+    [
+      { ...INTEREST_FREE, numberOfRepayments: 1, firstIntervalDays: 30 },
+      'Pay £1,200.00 after 30 days at 0% APR representative. Learn more',
+    ],
+    [
+      { numberOfRepayments: 1, deferralMonths: 3, rateType: 'variable' },
+      'Pay £1,228.66 after 3 months at 9.9% APR representative (variable). Learn more',
+    ],
+  ])('of a product with %j has the words of it', (terms, expected) => {
+    expect(summary(buildMerchant({ products: [buildProduct(terms)] }))).toBe(expected);
+  });
+});
+
+it('of each kind stands in the guide in the words that the service writes', () => {
+  const guide = readFileSync(join(__dirname, '../../docs/partner-guide.md'), 'utf8');
+  const [, part = ''] = guide.split('### Words of the summary');
+  const written = [...(part.split('\n##')[0] ?? '').matchAll(/^- .*: _(.+)_$/gm)].map(([, words]) => words);
+  const offers = [
+    offer(3_858, 1_990),
+    offer(123_456_789, 1_990),
+    offer(9_000, 0),
+    offer(123_456_789, 0),
+    offer(4_800, 1_490, VARIABLE),
+    offer(100_000, 0, ONE, DAYS_30),
+    offer(104_633, 1_990, ONE_VARIABLE, { value: 3, unit: 'months' }),
+    null,
+  ];
+  expect(written).toEqual(offers.map((one) => text(one).replace(' Learn more', '')));
+});
+
 it('is one link, escaped, and the text within the limit', () => {
-  const offers = fc.array(
-    fc.tuple(fc.integer({ min: 1, max: 50_000_000_000 }), fc.integer({ min: 0, max: 100_000 })),
-    { minLength: 1, maxLength: 4 },
-  );
-  forAll(300, offers, fc.webUrl({ withQueryParameters: true, withFragments: true }), (pairs, url) => {
+  const anyOffer = fc
+    .record({
+      pence: fc.integer({ min: 1, max: 50_000_000_000 }),
+      tenths: fc.integer({ min: 0, max: 100_000 }),
+      rateType: fc.constantFrom('fixed', 'variable'),
+      numberOfRepayments: fc.constantFrom(1, 12),
+      value: fc.integer({ min: 1, max: 1_830 }),
+      unit: fc.constantFrom('days', 'months'),
+    })
+    .map(({ pence, tenths, value, unit, ...product }) => offer(pence, tenths * 10, product, { value, unit }));
+  forAll(300, anyOffer, fc.webUrl({ withQueryParameters: true, withFragments: true }), (one, url) => {
     const link = `${url}"'<>`;
-    const html = summaryHtml({
-      fcaAuthorised: true,
-      summaryStyle: 'offer',
-      offers: pairs.map(([pence, tenths]) => offer(pence, tenths * 10)),
-      link,
-    });
-    expect(Array.from(visibleText(html)).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
+    const html = summaryHtml(one, link);
+    const words = visibleText(html);
+    expect(Array.from(words).length).toBeLessThanOrEqual(LONGEST_SUMMARY);
+    const { rateType, numberOfRepayments } = one.product;
+    if (words !== HEADLINE) {
+      expect(words.includes(' (variable).')).toBe(rateType === 'variable');
+      expect(words.includes(' a month')).toBe(numberOfRepayments > 1);
+    }
     const href = html.match(/^[^<>]* <a href="([^"<>']*)">Learn more<\/a>$/)?.[1];
     expect(visibleText(href ?? '')).toBe(link);
   });
@@ -111,7 +220,9 @@ function checkSummary(merchant: Merchant, loanPence: number, depositPence: numbe
     isOfferedAt(product, loan, deposit),
   );
   const text = visibleText(quote.summaryHtml);
-  if (!merchant.fcaAuthorised || merchant.summaryStyle === 'headline' || atLink.length === 0) {
+  const { fcaAuthorised, summaryStyle, showProducts } = merchant;
+  const headline = summaryStyle === 'headline' || (summaryStyle === null && !showProducts);
+  if (!fcaAuthorised || headline || atLink.length === 0) {
     expect(text).toBe(HEADLINE);
     return 'headline';
   }
@@ -143,7 +254,7 @@ test('a price in the summary can be had at the amounts of its link, for any mix 
       depositFloor: fc.constantFrom(null, null, rule(1_000), rule(0, 15_000)),
       showProducts: fc.boolean(),
       fcaAuthorised: fc.constantFrom(true, true, true, false),
-      summaryStyle: fc.constantFrom('offer', 'offer', 'offer', 'headline'),
+      summaryStyle: fc.constantFrom('offer', 'offer', 'offer', 'offer', null, 'headline'),
     })
     .map(({ products, ...fields }): Merchant => ({ ...merchantOf(...products), ...fields }));
 

@@ -114,6 +114,27 @@ test('a merchants file leaves absent fields of a stored merchant as they are, an
   expect(shown).toMatchObject({ partner_access: 'all', partners: [] });
 });
 
+test('a hidden list that leaves the summary without a price, or with one, is a warning until its style is stated', async () => {
+  const id = 'M300021';
+  const warningOf = async (fields: object, dry = '--dry-run') => {
+    const report = (await ops.import('merchants', [{ merchant_id: id, ...fields }], dry)).json();
+    return report.changes[0]?.warning ?? null;
+  };
+  const hidden = { show_products: false };
+  expect(await warningOf(hidden)).toContain('a hidden list needs summary_style: offer to name a price');
+  for (const stated of [{ fca_authorised: false }, { summary_style: 'offer' }, { summary_style: 'headline' }])
+    expect(await warningOf({ ...hidden, ...stated })).toBeNull();
+  await ops.json('merchants create', id, '--trading-name', 'Hidden');
+  expect(await ops.json('merchants show', id)).toMatchObject({ summary_style: null });
+  expect(await ops.text(`merchants set ${id} --show-products no`)).toContain(
+    'WARNING: M300021: its list is hidden',
+  );
+  expect(await warningOf({ summary_style: 'offer' }, '--json')).toBeNull();
+  await ops.import('merchants', [{ merchant_id: id, show_products: true }]);
+  expect(await warningOf(hidden)).toContain('still names a price');
+  expect(await warningOf({ ...hidden, summary_style: null })).toContain('plain headline');
+});
+
 test('imports thousands of rows by a few statements', async () => {
   const { sql: statement } = ops.database;
   await statement`create table statements (of text)`;

@@ -24,24 +24,33 @@ export function needsDisclosure(quote) {
   );
 }
 
-/** The product that the summary speaks of: the one whose monthly price it names. */
+/** The product that the summary speaks of: the one whose price, APR and kind of rate it names. */
 export const productOfSummary = (quote) =>
-  shownProducts(quote).find((one) =>
-    quote.summary.finance_offer_summary.includes(
-      ` ${pounds(one.monthly_repayment)} a month at ${one.apr.split(' ')[0]} APR`,
-    ),
-  );
+  shownProducts(quote).find(({ apr, number_of_repayments: repayments, monthly_repayment: amount }) => {
+    const words = quote.summary.finance_offer_summary;
+    const [rate, kind] = apr.split(' ');
+    return (
+      words.includes(repayments === 1 ? `Pay ${pounds(amount)} after ` : ` ${pounds(amount)} a month`) &&
+      words.includes(` ${rate} APR`) &&
+      words.includes('(variable)') === (kind === 'Variable')
+    );
+  });
 
 /** A representative example in the form that UK rules want (CONC 3.5). Nothing is computed here. */
 export function exampleOf(product) {
   const [rate, kind = 'Fixed'] = product.apr.split(' ');
   const { initial_payment_due_value: due, initial_payment_due_unit: unit } = product;
   const first = `${due} ${due === 1 ? unit.replace(/s$/, '') : unit}`;
+  const amount = pounds(product.monthly_repayment);
+  const repayments =
+    product.number_of_repayments === 1
+      ? `one repayment of ${amount}, due after ${first}`
+      : `duration ${product.number_of_repayments} monthly repayments of ${amount}, the first due after ${first}`;
   return [
     `Representative example: cash price ${pounds(product.purchase_price)}`,
     `deposit ${pounds(product.customer_deposit)}`,
     `total amount of credit ${pounds(product.loan_amount)}`,
-    `duration ${product.number_of_repayments} monthly repayments of ${pounds(product.monthly_repayment)}, the first due after ${first}`,
+    repayments,
     `total amount payable ${pounds(product.total_amount_payable_excluding_deposit)}, excluding the deposit`,
     `interest rate ${product.annual_interest_rate} a year (${kind.toLowerCase()})`,
     `${rate} APR representative (${kind.toLowerCase()}).`,

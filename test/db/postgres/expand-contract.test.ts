@@ -38,7 +38,7 @@ test('this release and the next one migrate one new database at once, and this o
   await sql`create database two_releases`;
   const folders = [next, undefined, undefined, next, undefined, next];
   const answers = await Promise.all(folders.map((folder) => migrateDatabase(databaseUrl, folder)));
-  expect(answers).toEqual(folders.map(() => ({ notSeparated: [] })));
+  expect(answers).toEqual(folders.map(() => ({ notSeparated: [], changes: [] })));
   const migrated = openDatabaseAt(databaseUrl);
   await migrated.sql`select of_the_next_release, counted_next from quotes, next_things`;
   await migrated.close();
