@@ -57,7 +57,7 @@ export function apiQueries(
     reads: sharedPool(reads, config),
     writes: sharedPool(writes, config),
   };
-  const counts = createSlots(1);
+  const counts = createSlots(1, COUNT_WAIT_MS);
   /** One count of a partner at a time, whatever the environment. */
   const counted =
     <Given extends { readonly owner: Tenant }, Found>(count: (wanted: Given) => Promise<Found>) =>
@@ -164,6 +164,8 @@ function begin<Found>(db: Db, run: (db: Db) => Promise<Found>, { config, what }:
   return { answer, ended };
 }
 
+/** A count takes 40 ms at most. */
+const COUNT_WAIT_MS = 2_000;
 /** A connection on which nothing comes back is given up after the timeout and two seconds. */
 const LOST_AFTER_MS = 2_500;
 
@@ -180,7 +182,7 @@ const beingCounted = ({ environment }: Tenant) =>
  * @returns a function that makes a call of a statement; `whose` reads the partner from what it is given
  */
 function sharedPool({ db, sql }: Database, config: Timed) {
-  const slots = createSlots(Math.max(1, Math.floor(sql.options.max / 2)));
+  const slots = createSlots(Math.max(1, Math.floor(sql.options.max / 2)), config.DATABASE_TIMEOUT_MS);
   return <Given extends unknown[], Found>(
       whose: (...given: Given) => string,
       run: Run<Given, Found>,

@@ -1,14 +1,11 @@
-/** Only calls of the same owner are before it, each of which takes some milliseconds. */
-const SLOT_WAIT_MS = 2_000;
-
 /**
  * Takes a slot of an owner. The function that it resolves to gives it back; a second call does nothing.
- * @throws what `full` makes after SLOT_WAIT_MS
+ * @throws what `full` makes when none was free in time
  */
 export type Slots = (owner: string, full: () => Error) => Promise<() => void>;
 
-/** Gives each owner `most` slots in this process. A call that finds none free waits, in order. */
-export function createSlots(most: number): Slots {
+/** Gives each owner `most` slots in this process. A call that finds none free waits, in order, for `waitMs` at most. */
+export function createSlots(most: number, waitMs: number): Slots {
   const owners = new Map<string, { taken: number; readonly waiting: Set<() => void> }>();
 
   return async (owner, full) => {
@@ -38,7 +35,7 @@ export function createSlots(most: number): Slots {
       const timer = setTimeout(() => {
         waiting.delete(take);
         reject(full());
-      }, SLOT_WAIT_MS);
+      }, waitMs);
       waiting.add(take);
     });
   }

@@ -13,12 +13,12 @@ import type { InternalErrorCode } from '../../contracts/errors';
 import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
 import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
+import type { PartnerApplication } from '../../db/applications/applications';
 import type { ApplicationState, Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
-import type { Caller } from '../checks';
 import { ApiError, invalidField } from '../errors';
 import { idRoute, type ApiMetrics } from '../observe';
 import type { ApiQueries } from '../queries';
@@ -232,19 +232,14 @@ export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueri
   const sendAnswer = answerer(partnerApplicationSchema);
   const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}');
 
-  app.get<ApplicationPath>(url, options, async ({ params, caller }, reply) =>
-    sendAnswer(reply, await readForPartner(queries, params.credit_application_id, caller)),
-  );
+  app.get<ApplicationPath>(url, options, async ({ params, caller }, reply) => {
+    const found = await queries.findPartnerApplication(params.credit_application_id, caller);
+    if (found === null) throw noSuchApplication();
+    return sendAnswer(reply, partnerApplicationToWire(found));
+  });
 }
 
-/** @throws ApiError 404 unless it is the caller's */
-export async function readForPartner(
-  queries: ApiQueries,
-  applicationId: string,
-  caller: Caller,
-): Promise<PartnerApplicationBody['data']> {
-  const one = await queries.findPartnerApplication(applicationId, caller);
-  if (one === null) throw noSuchApplication();
+export function partnerApplicationToWire(one: PartnerApplication): PartnerApplicationBody['data'] {
   return {
     credit_application_id: one.applicationId,
     service_quote_id: one.quoteId,

@@ -4,18 +4,20 @@ import { ulid } from 'ulid';
 import { namedOffers, type WriteChange } from '../../domain/application';
 import { mayFollow, type ApplicationState } from '../../domain/application-states';
 import { sampleReference } from '../../domain/reference-format';
-import type { Db, DbOrTransaction } from '../postgres/connect';
+import { firstRow, oneRow, type Db, type DbOrTransaction } from '../postgres/connect';
 import { findQuote } from '../quotes/read';
 import { creditApplications } from '../schema';
-import type { Application } from './applications';
+import { findApplicationForPartner, type Application, type PartnerApplication } from './applications';
 import { openApplication } from './create';
 import { applyLenderEvent, insertEvent } from './lender-events';
-import { findLender } from './lenders';
+import { findLender, type Lender } from './lenders';
 
 /** The check of the column `simulated` has the same number. */
 const MOST_OF_QUOTE = 20;
-/** A try is lost to another call, or to a reference that exists. */
-const MOST_TRIES = 100;
+/** Far more than a story has, and few enough to be read with each answer. */
+const MOST_EVENTS = 100;
+/** References that are tried, in one statement. Nine of ten may be taken. */
+const TRIED_REFERENCES = 64;
 
 interface Simulation {
   /** Who plays the lender in the sandbox. Quotes and applications of others do not exist for it. */
@@ -26,16 +28,24 @@ interface Simulation {
 }
 
 export type SimulateAnswer =
-  | { readonly kind: 'created'; readonly application: Application }
-  | { readonly kind: 'quote_not_found' | 'product_not_quoted' | 'limit_reached' };
+  | { readonly kind: 'created'; readonly application: PartnerApplication }
+  | { readonly kind: 'quote_not_found' | 'product_not_quoted' | 'limit_reached' | 'no_reference_left' };
+
+interface WantedApplication extends Simulation {
+  readonly quoteId: string;
+  readonly creditProduct: string | null;
+  /** States that it reaches at once, after `created`. */
+  readonly story: readonly ApplicationState[];
+}
 
 /**
- * Opens an application from a partner's own sandbox quote. A unique index over its number keeps the
- * limit; when the number is taken, another one is tried.
+ * Opens an application from a partner's own sandbox quote, with all events of its story, in one
+ * transaction: all of it is stored, or nothing is. Calls for the same quote wait for each other at the
+ * unique index over its number.
  */
 export async function simulateApplication(
   db: Db,
-  wanted: Simulation & { readonly quoteId: string; readonly creditProduct: string | null },
+  wanted: WantedApplication,
   write: WriteChange,
 ): Promise<SimulateAnswer> {
   const { quoteId, partnerId, creditProduct } = wanted;
@@ -47,36 +57,48 @@ export async function simulateApplication(
   if (offer === undefined) return { kind: 'product_not_quoted' };
   const lender = await findLender(db, offer.lender);
   if (lender === null) throw new Error(`${offer.lender} of ${quoteId} is gone`);
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const free = await freeNumbers(db, quoteId);
-    if (free.length === 0) return { kind: 'limit_reached' };
-    const terms = {
-      ...offer,
-      quoteId,
-      lenderReference: sampleReference(lender.referenceFormat, (of) => randomInt(of)),
-      requestId: wanted.requestId,
-      serviceKeyId: null,
-      simulated: free[randomInt(free.length)] ?? null,
-    };
-    const application = await db.transaction((tx) => openApplication(tx, terms, quote, { ...wanted, write }));
-    if (application !== null) return { kind: 'created', application };
-  }
-  throw new Error(`no reference of ${lender.lender} is free`);
+  return db.transaction(async (tx) => {
+    for (;;) {
+      const { next } = await oneRow<{ next: number }>(tx, NEXT, [quoteId]);
+      if (next > MOST_OF_QUOTE) return { kind: 'limit_reached' };
+      const lenderReference = await freeReference(tx, partnerId, lender);
+      if (lenderReference === null) return { kind: 'no_reference_left' };
+      const taken = { lenderReference, simulated: next, serviceKeyId: null };
+      const terms = { ...offer, ...taken, quoteId, requestId: wanted.requestId };
+      const opened = await openApplication(tx, terms, quote, { ...wanted, write });
+      // Another call has taken the number or the reference, and is committed.
+      if (opened === null) continue;
+      let application: Application = opened;
+      for (const status of wanted.story)
+        application = await moveOn(tx, application, { ...wanted, status, write });
+      return { kind: 'created', application: await asShown(tx, application) };
+    }
+  });
 }
 
-async function freeNumbers(db: DbOrTransaction, quoteId: string): Promise<number[]> {
-  const { simulated } = creditApplications;
-  const rows = await db
-    .select({ simulated })
-    .from(creditApplications)
-    .where(and(eq(creditApplications.quoteId, quoteId), isNotNull(simulated)));
-  const taken = new Set(rows.map((row) => row.simulated));
-  return Array.from({ length: MOST_OF_QUOTE }, (_, at) => at + 1).filter((number) => !taken.has(number));
+const NEXT = `
+  select coalesce(max(simulated), 0)::int + 1 as next from credit_applications
+  where quote_id = $1 and simulated is not null`;
+
+const FREE = `
+  select wanted as reference from unnest($1::text[]) with ordinality w (wanted, at)
+  where not exists (
+    select from credit_applications
+    where partner_id = $2 and lender = $3 and lender_reference = wanted and simulated is not null)
+  order by at limit 1`;
+
+/** A reference of the lender's form that no simulated application of the partner has; null when none is found. */
+async function freeReference(tx: DbOrTransaction, partnerId: string, { lender, referenceFormat }: Lender) {
+  const tried = Array.from({ length: TRIED_REFERENCES }, () =>
+    sampleReference(referenceFormat, (of) => randomInt(of)),
+  );
+  const free = await firstRow<{ reference: string }>(tx, FREE, [tried, partnerId, lender]);
+  return free?.reference ?? null;
 }
 
 type SimulateEventAnswer =
-  | { readonly kind: 'applied' }
-  | { readonly kind: 'application_not_found' }
+  | { readonly kind: 'applied'; readonly application: PartnerApplication }
+  | { readonly kind: 'application_not_found' | 'limit_reached' }
   | { readonly kind: 'not_applicable'; readonly state: ApplicationState };
 
 /** Records an event as the lender would. One that may not follow now is refused, and not stored. */
@@ -100,11 +122,27 @@ export async function simulateLenderEvent(
       .for('update');
     if (application === undefined) return { kind: 'application_not_found' };
     if (!mayFollow(application.state, status)) return { kind: 'not_applicable', state: application.state };
-    const lenderEventId = `sim_${ulid()}`;
-    const made = { lenderEventId, occurredAt: new Date(), serviceKeyId: null, waitSeconds: 0 };
-    const event = await insertEvent(tx, application, { ...wanted, ...made, verdict: 'applied' });
-    if (event === null) throw new Error(`${lenderEventId} was there`);
-    await applyLenderEvent(tx, application, event, write);
-    return { kind: 'applied' };
+    if (application.sequence >= MOST_EVENTS) return { kind: 'limit_reached' };
+    await moveOn(tx, application, { ...wanted, write });
+    return { kind: 'applied', application: await asShown(tx, application) };
   });
+}
+
+async function moveOn(
+  tx: DbOrTransaction,
+  application: Application,
+  cause: Simulation & { readonly status: ApplicationState; readonly write: WriteChange },
+): Promise<Application> {
+  const lenderEventId = `sim_${ulid()}`;
+  const { applicationId } = application;
+  const made = { applicationId, lenderEventId, occurredAt: new Date(), serviceKeyId: null, waitSeconds: 0 };
+  const event = await insertEvent(tx, application, { ...cause, ...made, verdict: 'applied' });
+  if (event === null) throw new Error(`${lenderEventId} was there`);
+  return applyLenderEvent(tx, application, event, cause.write);
+}
+
+async function asShown(tx: DbOrTransaction, application: Application): Promise<PartnerApplication> {
+  const shown = await findApplicationForPartner(tx, application.applicationId, application);
+  if (shown === null) throw new Error(`${application.applicationId} is gone under its own lock`);
+  return shown;
 }

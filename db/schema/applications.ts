@@ -54,14 +54,15 @@ export const creditApplications = pgTable(
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },
   (t) => [
-    // A reference is unique within an environment. Simulated applications take none from the lender.
-    uniqueIndex('credit_applications_lender_reference').on(
-      t.lender,
-      t.environment,
-      t.lenderReference,
-      sql`(${t.simulated} is null)`,
-    ),
-    // At most 20 simulated applications of a quote, however many calls come at once.
+    // A lender's reference is unique within an environment.
+    uniqueIndex('credit_applications_reference')
+      .on(t.lender, t.environment, t.lenderReference)
+      .where(sql`${t.simulated} is null`),
+    // That of a simulated application is unique for its partner, so that no partner uses up another's.
+    uniqueIndex('credit_applications_simulated_reference')
+      .on(t.partnerId, t.lender, t.lenderReference)
+      .where(sql`${t.simulated} is not null`),
+    // At most 20 simulated applications of a quote. Calls that come at once wait here for each other.
     uniqueIndex('credit_applications_simulated')
       .on(t.quoteId, t.simulated)
       .where(sql`${t.simulated} is not null`),

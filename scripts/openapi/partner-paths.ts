@@ -210,7 +210,10 @@ export const paths = pathsOf<Operation>(operation, {
     body: 'SimulateApplicationRequest',
     answers: { 201: ['The application, after all events of its story.', 'CreditApplicationResponse'] },
     codes: ['MISSING_FIELD', 'QUOTE_NOT_FOUND', 'PRODUCT_NOT_QUOTED', 'SIMULATION_LIMIT_REACHED'],
-    says: { 400: BROKEN, 409: 'The quote has 20 simulated applications.' },
+    says: {
+      400: BROKEN,
+      409: 'The quote has 20 simulated applications, or yours have every reference of this lender.',
+    },
   },
   'post /v1/sandbox/credit-applications/{credit_application_id}/events': {
     id: 'simulateEvent',
@@ -219,8 +222,11 @@ export const paths = pathsOf<Operation>(operation, {
     tag: 'Sandbox',
     body: 'SimulateEventRequest',
     answers: { 200: ['The application in its new state.', 'CreditApplicationResponse'] },
-    codes: ['MISSING_FIELD', 'APPLICATION_NOT_FOUND', 'EVENT_NOT_APPLICABLE'],
-    says: { 400: BROKEN, 409: 'This state cannot follow now; `details.may_follow` has those that can.' },
+    codes: ['MISSING_FIELD', 'APPLICATION_NOT_FOUND', 'EVENT_NOT_APPLICABLE', 'SIMULATION_LIMIT_REACHED'],
+    says: {
+      400: BROKEN,
+      409: 'This state cannot follow now; `details.may_follow` has those that can. Or the application has 100 events.',
+    },
   },
   'get /v1/webhook-endpoint': {
     id: 'getWebhookEndpoint',

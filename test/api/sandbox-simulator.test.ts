@@ -191,6 +191,53 @@ test('thirty at once from one quote stay at twenty; a lender is neither counted 
   expect(await api.metric('pfqs_crowded_quote_applications_total')).toBe(0);
 });
 
+describe('references of a lender whose form allows ten', () => {
+  const FORM = String.raw`\d`;
+  const of = (key: string, partner_id: string) => ({
+    quote: () => quoted({ merchant_id: SHOP, partner_id }, { key }),
+    open: (quoteId: string) =>
+      open({ service_quote_id: quoteId, credit_product: '10 months interest-free' }, { key }),
+  });
+  let before: string;
+  beforeAll(async () => {
+    const [lender] = await api.database.sql`select reference_format from lenders where lender = 'lender_b'`;
+    before = lender?.['reference_format'];
+    await api.database.sql`update lenders set reference_format = ${FORM} where lender = 'lender_b'`;
+    await api.database.sql`delete from credit_applications where lender = 'lender_b' and simulated is not null
+      and not exists (select from lender_events e where e.application_id = credit_applications.application_id)`;
+  });
+  afterAll(() => api.database.sql`update lenders set reference_format = ${before} where lender = 'lender_b'`);
+
+  test('are used up for one partner alone, which is 409, and for no lender', async () => {
+    const mine = of(api.keys.test, api.partnerId);
+    const theirs = of(stranger, 'P200002');
+    const quoteId = await mine.quote();
+    for (let count = 0; count < 10; count += 1) expect((await mine.open(quoteId)).status).toBe(201);
+    const stored = async () => (await api.database.sql`select 1 from credit_applications`).length;
+    const there = await stored();
+    expect(await mine.open(await mine.quote())).toMatchObject(refusal(409, 'SIMULATION_LIMIT_REACHED'));
+    expect(await stored()).toBe(there);
+    const another = await theirs.open(await theirs.quote());
+    expect(another.status).toBe(201);
+    const real = await internalClient(api, { lender: 'lender_b' });
+    const links = (await api.quote({ merchant_id: SHOP })).body.data.products;
+    const named = ({ credit_product }: { credit_product: string }) => credit_product.startsWith('10 months');
+    const link = links.find(named).merchant_finance_url;
+    for (const reference of ['0', '5', '9'])
+      expect(await real.openLink(link, reference)).toMatchObject({ status: 200 });
+  });
+});
+
+test('an application takes 100 events', async () => {
+  const id = await opened({ story: 'completed' });
+  for (let events = 8; events < 100; events += 1) {
+    const answer = await move(id, 'partially_refunded');
+    if (answer.status !== 200) expect(answer).toMatchObject(refusal(409, 'SIMULATION_LIMIT_REACHED'));
+  }
+  expect(await move(id, 'partially_refunded')).toMatchObject(refusal(409, 'SIMULATION_LIMIT_REACHED'));
+  expect((await api.get(`/v1/credit-applications/${id}`)).body.data.events).toHaveLength(100);
+});
+
 test('a service key does not see a simulated application of its lender', async () => {
   const quote = await storeQuote(api.database, { partnerId: api.partnerId });
   const { body } = await open({ service_quote_id: quote.quoteId, credit_product: 'Classic 12' });

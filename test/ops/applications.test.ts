@@ -121,7 +121,13 @@ test('applications: lists and shows what was told and what is sent', async () =>
 
 test('applications: those that a partner simulates are marked', async () => {
   const quote = await storeQuote(ops.database, { partnerId: 'P100001' });
-  const wanted = { quoteId: quote.quoteId, creditProduct: null, partnerId: 'P100001', requestId: 'rq_1' };
+  const wanted = {
+    quoteId: quote.quoteId,
+    creditProduct: null,
+    story: [],
+    partnerId: 'P100001',
+    requestId: 'rq_1',
+  };
   const answer = await simulateApplication(ops.database.db, wanted, applicationEventText);
   const { applicationId = '' } = answer.kind === 'created' ? answer.application : {};
   expect(await ops.json('applications show', applicationId)).toMatchObject({ simulated: true });

@@ -2195,7 +2195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The quote has 20 simulated applications. */
+            /** @description The quote has 20 simulated applications, or yours have every reference of this lender. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2312,7 +2312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description This state cannot follow now; `details.may_follow` has those that can. */
+            /** @description This state cannot follow now; `details.may_follow` has those that can. Or the application has 100 events. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
