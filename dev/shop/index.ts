@@ -177,6 +177,7 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     '/deliveries': () => ({ behaviour, deliveries }),
     '/quote': (id) => quotes.get(id) ?? null,
     '/application': (id) => client.getCreditApplication(id),
+    '/endpoint': () => client.getWebhookEndpoint(),
     '/notifications': async () => {
       // One page of it, newest first.
       const newest = [];

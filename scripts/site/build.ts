@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { plainFiles, ROOT, sitePages, SOURCES } from './pages';
+import { PICTURES, plainFiles, ROOT, sitePages, SOURCES } from './pages';
 
 const SITE = join(ROOT, 'api/site');
 const STAMP = join(ROOT, '.cache/site');
@@ -31,7 +31,10 @@ function put(file: string, text: string): void {
 export async function ensureSite(): Promise<void> {
   const { guide, others } = sitePages();
   const plain = plainFiles();
-  const hash = createHash('sha256').update(JSON.stringify([guide, others, plain]));
+  const pictures = Object.entries(PICTURES).map(
+    ([file, path]) => [path, readFileSync(join(ROOT, file), 'utf8')] as const,
+  );
+  const hash = createHash('sha256').update(JSON.stringify([guide, others, plain, pictures]));
   for (const name of readdirSync(__dirname)) hash.update(readFileSync(join(__dirname, name)));
   for (const file of ['package-lock.json', 'contracts/openapi.json'])
     hash.update(readFileSync(join(ROOT, file)));
@@ -41,6 +44,7 @@ export async function ensureSite(): Promise<void> {
   mkdirSync(dirname(STAMP), { recursive: true });
   const source = mkdtempSync(`${STAMP}-`);
   for (const { path, text } of [...guide, ...others]) put(join(source, `${path}.md`), text);
+  for (const [path, text] of pictures) put(join(source, 'public', path), text);
   for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(source, name));
   put(join(source, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
   put(

@@ -26,7 +26,9 @@ const VERIFIER_FILES: Readonly<Record<string, string>> = Object.fromEntries(
     .filter((name) => SOURCES.includes(posix.extname(name).slice(1)))
     .map((name) => [`${VERIFIERS}/${name}`, `/verify-webhook/${name}`]),
 );
-const TARGETS = { ...SERVED, ...VERIFIER_FILES };
+/** Pictures of the pages, which VitePress copies. */
+export const PICTURES: Readonly<Record<string, string>> = { 'docs/pictures/journey.svg': '/journey.svg' };
+const TARGETS = { ...SERVED, ...VERIFIER_FILES, ...PICTURES };
 const DOCUMENT = 'contracts/openapi.json';
 
 export interface Page {

@@ -423,5 +423,31 @@ describe('the receiver', () => {
     );
     expect(lines.at(-1)).toMatch(/lists 4 events, and the receiver has accepted each: nothing is missing\./);
     await page.getByText('answers 200 to what it can verify').waitFor();
+    // "Send again" stands below what it sends on a phone, else beside it.
+    await page.getByRole('button', { name: 'Read again' }).click();
+    const entry = page
+      .locator('#log li')
+      .filter({ has: page.getByRole('button') })
+      .first();
+    const boxes = async (width: number) => {
+      await page.setViewportSize({ width, height: 800 });
+      return Promise.all([entry.locator('strong').boundingBox(), entry.getByRole('button').boundingBox()]);
+    };
+    const [[name, below], [, beside]] = [await boxes(375), await boxes(1_280)];
+    expect(below?.y).toBeGreaterThan((name?.y ?? 0) + (name?.height ?? 0));
+    expect(beside?.x).toBeGreaterThan(640);
   }, 200_000);
+
+  test('says why no webhook comes when another receiver is registered, or none', async () => {
+    const elsewhere = page.locator('#elsewhere');
+    await page.goto(`${shop.url}/developer`);
+    await page.locator('#log li').first().waitFor();
+    expect(await elsewhere.innerText()).toBe('');
+    await api.database.sql`update webhook_endpoints set url = 'https://elsewhere.example/hooks'`;
+    await page.reload();
+    await elsewhere.filter({ hasText: 'Webhooks go to https://elsewhere.example/hooks' }).waitFor();
+    await api.database.sql`update webhook_endpoints set state = 'removed'`;
+    await page.reload();
+    await elsewhere.filter({ hasText: 'No receiver is registered' }).waitFor();
+  });
 });

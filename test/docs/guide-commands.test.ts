@@ -32,6 +32,8 @@ const shown: Shown[] = [...guide.matchAll(/```sh\n(?!export)([\s\S]*?)```([\s\S]
     return { command, answer: json === undefined ? undefined : JSON.parse(json) };
   },
 );
+/** Variables that the guide takes from an answer in a file. */
+const exported = [...guide.matchAll(/```sh\n(export \w+=\$\(.*)\n```/g)].map(([, line]) => line).join('\n');
 const find = (part: string) => shown.find(({ command }) => command.includes(part)) as Shown;
 
 beforeAll(async () => {
@@ -44,9 +46,10 @@ beforeAll(async () => {
 // oxlint-disable-next-line typescript/no-explicit-any -- answers of every form
 async function paste({ command }: Shown): Promise<{ status: number; body: any }> {
   const text = [...replaced].reduce((line, [from, to]) => line.replaceAll(from, to), command.trim());
-  const script = text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `);
+  const script = `${exported}\n${text.replace(/^curl /, `curl -sS -w '\\n%{http_code}' `)}`;
   const own = { BASE_URL: `https://127.0.0.1:${api.port}`, API_KEY: api.keys.test };
   const { stdout } = await promisify(execFile)('bash', ['-c', script], {
+    cwd: folder,
     env: { ...process.env, ...own, CURL_CA_BUNDLE: join(folder, 'ca.pem') },
   });
   const [, body = '', status] = /^([\s\S]*)\n(\d{3})$/.exec(stdout) ?? [];
@@ -83,11 +86,9 @@ test.each(['/v1/finance-quote', '/v1/webhook-keys', '/v1/notifications/test'])(
 
 test('an application is simulated, told, and moved on', async () => {
   const [open, move, list] = shown.slice(1) as [Shown, Shown, Shown];
-  const { body } = await paste(find('/v1/finance-quote'));
-  replaced.set('qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', body.data.service_quote_id);
+  await paste(find('/v1/finance-quote'));
   const opened = await paste(open);
   expect(opened).toMatchObject({ status: 201, body: { data: { status: 'completed' } } });
-  replaced.set('app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', opened.body.data.credit_application_id);
   expect(await paste(move)).toMatchObject({ status: 200, body: { data: { status: 'refunded' } } });
   expect(await paste(list)).toMatchObject({ status: 200, body: { success: true } });
   const told = () =>

@@ -84,7 +84,7 @@ function logEntry(item) {
     const words = `${eventId} is sent again, with the same event id.`;
     void order('sent', '/resend', { id: item.notification_id }, () => words);
   });
-  entry.prepend(again);
+  entry.append(again);
   return entry;
 }
 
@@ -138,6 +138,16 @@ follow(({ calls, deliveries, behaviour, story }) => {
   at('story').append(...lines.map((line) => element('li', {}, line)));
 });
 void readLog();
+
+/** Why the list of webhooks stays empty, if it does. */
+async function readEndpoint() {
+  const { url } = await get('/endpoint');
+  if (url === `${location.origin}/webhooks`) return;
+  const where =
+    url === null ? 'No receiver is registered' : `Webhooks go to ${url}, the receiver that is registered`;
+  at('elsewhere').textContent = `${where}: none arrives here.`;
+}
+void readEndpoint().catch(showFault);
 const { merchants } = await get('/setup');
 at('merchants').append(
   ...merchants.map(({ id, shows }) => {
