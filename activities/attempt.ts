@@ -1,9 +1,5 @@
-import {
-  TEST_APPLICATION_ID,
-  TEST_REFERENCE,
-  TEST_SEQUENCE,
-  type ApplicationEvent,
-} from '../contracts/webhook-event';
+import { readSignable } from '../contracts/signable-event';
+import { TEST_APPLICATION_ID, TEST_REFERENCE, TEST_SEQUENCE } from '../contracts/webhook-event';
 import { KeyRingError, type KeyRing } from '../db/endpoints/key-ring';
 import {
   endNotification,
@@ -261,26 +257,24 @@ function createAttempt(deps: AttemptDeps) {
 
 const EVENT_ID = new RegExp(`^evt_${ULID_PATTERN}$`);
 
-/** Checks that the body agrees with its row before it is signed. A test names no application. */
+/** Checks before it is signed that the body is one of ours, and agrees with its row. A test names no application. */
 function isEvent(row: Opened['notification']): boolean {
   const { applicationId, sequence, merchantReference } = row;
   const isTest = row.eventType === TEST_EVENT_TYPE;
-  try {
-    const { data, ...event } = JSON.parse(row.body) as Partial<ApplicationEvent>;
-    return (
-      EVENT_ID.test(row.eventId) &&
-      event.event_id === row.eventId &&
-      event.event_type === row.eventType &&
-      event.environment === row.environment &&
-      isTest === (applicationId === null) &&
-      event.sequence === (isTest ? TEST_SEQUENCE : sequence) &&
-      data?.credit_application_id === (applicationId ?? TEST_APPLICATION_ID) &&
-      data.merchant_reference === (isTest ? TEST_REFERENCE : merchantReference) &&
-      `credit_application.${data.status}` === row.eventType
-    );
-  } catch {
-    return false;
-  }
+  const event = readSignable(row.body);
+  if (event === null) return false;
+  const { data } = event;
+  return (
+    EVENT_ID.test(row.eventId) &&
+    event.event_id === row.eventId &&
+    event.event_type === row.eventType &&
+    event.environment === row.environment &&
+    isTest === (applicationId === null) &&
+    event.sequence === (isTest ? TEST_SEQUENCE : sequence) &&
+    data.credit_application_id === (applicationId ?? TEST_APPLICATION_ID) &&
+    data.merchant_reference === (isTest ? TEST_REFERENCE : merchantReference) &&
+    `credit_application.${data.status}` === row.eventType
+  );
 }
 
 function headersOf(
