@@ -3,10 +3,19 @@
 # Temporal. What the logins may do in the database is granted by migrate (db/postgres/roles.ts); none of them may make roles or databases.
 set -euo pipefail
 
-psql --no-psqlrc --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres \
-  --set quotes_password="$QUOTES_DB_PASSWORD" --set api_password="$QUOTES_API_DB_PASSWORD" \
-  --set worker_password="$QUOTES_WORKER_DB_PASSWORD" --set ops_password="$QUOTES_OPS_DB_PASSWORD" \
-  --set temporal_password="$TEMPORAL_DB_PASSWORD" <<'SQL'
+# psql reads the passwords from its environment: every user of the machine sees its arguments.
+: "${QUOTES_DB_PASSWORD:?}" "${QUOTES_API_DB_PASSWORD:?}" "${QUOTES_WORKER_DB_PASSWORD:?}" "${QUOTES_OPS_DB_PASSWORD:?}" "${TEMPORAL_DB_PASSWORD:?}"
+export QUOTES_DB_PASSWORD QUOTES_API_DB_PASSWORD QUOTES_WORKER_DB_PASSWORD QUOTES_OPS_DB_PASSWORD TEMPORAL_DB_PASSWORD
+psql --no-psqlrc --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
+\getenv quotes_password QUOTES_DB_PASSWORD
+\getenv api_password QUOTES_API_DB_PASSWORD
+\getenv worker_password QUOTES_WORKER_DB_PASSWORD
+\getenv ops_password QUOTES_OPS_DB_PASSWORD
+\getenv temporal_password TEMPORAL_DB_PASSWORD
+-- The server's log must not contain them either, whatever it logs.
+set log_statement = 'none';
+set log_min_duration_statement = -1;
+set log_min_error_statement = 'panic';
 -- Together fewer than max_connections (300), so that no login can keep the others out: five API processes of 15 sessions, six workers of 12.
 create role quotes login password :'quotes_password' connection limit 10;
 create role quotes_api login password :'api_password' connection limit 75;
