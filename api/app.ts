@@ -13,7 +13,7 @@ import type { ListenerDeps } from './internal-app';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
 import { getApplicationForPartner } from './routes/credit-applications';
-import { getDocumentation } from './routes/get-documentation';
+import { getDocumentation, type Documented } from './routes/get-documentation';
 import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { getNotification, listNotifications, resendNotification } from './routes/notifications';
 import { getRecovery, recoverNotifications } from './routes/recoveries';
@@ -28,8 +28,7 @@ interface AppDeps extends ListenerDeps, Omit<GetFinanceQuoteDeps, 'catalogue'>, 
   readonly metrics: ApiMetrics;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
   readonly tls: TlsFiles | null;
-  /** What the guide names as addresses that webhooks come from; none: any. */
-  readonly sourceAddresses: readonly string[];
+  readonly documented: Documented;
 }
 
 /**
@@ -92,7 +91,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       if (caller === null) await keyless.count(request, reply);
       else await checkRateLimit(caller.keyId, reply);
     });
-    getDocumentation(open, deps.sourceAddresses);
+    getDocumentation(open, deps.documented);
   });
   return app;
 

@@ -119,7 +119,10 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     limiter,
     logger,
     tls: options.tls,
-    sourceAddresses: config.WEBHOOK_SOURCE_ADDRESSES,
+    documented: {
+      publicUrl: config.PUBLIC_URL ?? `https://localhost:${config.API_PORT}`,
+      sourceAddresses: config.WEBHOOK_SOURCE_ADDRESSES,
+    },
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
   });
   const drain = drainable(app);

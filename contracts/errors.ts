@@ -80,14 +80,14 @@ const errorBodySchema = <Code extends string, Details extends z.ZodType>(
 ) =>
   z
     .object({
-      success: z.literal(false),
+      success: z.literal(false).meta({ description: 'Always false.' }),
       error: z.object({
         code: z.enum(Object.keys(statuses) as Code[]).meta({ description: 'Stable; branch on this.' }),
         message: text('For people; may be reworded.'),
         details: details.optional(),
       }),
     })
-    .meta({ id: 'Error', description: 'Every error has this form.' });
+    .meta({ id: 'ApiError', description: 'Every error has this form.' });
 
 export const errorSchema = errorBodySchema(ERROR_STATUSES, errorDetailsSchema);
 

@@ -13,7 +13,10 @@ export const answeredAmount = (example: string, description?: string) =>
  * @param id its name in the document
  */
 export const answerSchema = <Data extends z.ZodRawShape>(id: string, data: Data) =>
-  z.object({ success: z.literal(true), data: z.object(data) }).meta({ id });
+  successOf(z.object(data)).meta({ id });
+
+export const successOf = <Data extends z.ZodType>(data: Data) =>
+  z.object({ success: z.literal(true).meta({ description: 'Always true.' }), data });
 
 /** Ids in paths and filters: prefixed ULIDs. */
 export const ID_PATTERNS = {
@@ -33,13 +36,28 @@ export const momentField = (description: string) =>
 /** A plausible year, which Postgres can store. */
 const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
+/** With `T` and `Z` as capitals, which RFC 3339 also has in lower case, and a colon in the offset, which ISO 8601 lets be left out. */
+const canonicalMoment = (text: string) =>
+  text
+    .replace(/^([\d-]{10})t/, '$1T')
+    .replace(/z$/, 'Z')
+    .replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
+
 /** A moment that a partner sends, with Z or an offset. */
 export const sentMoment = (field: string, description: string) =>
-  z.iso
-    .datetime({ offset: true, error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.` })
-    .refine(inOurTime, `${field} must lie between the years 2000 and 2099.`)
-    .transform((text) => new Date(text))
-    .meta({ description, examples: ['2026-11-21T00:00:00Z'] });
+  z
+    .string()
+    .transform(canonicalMoment)
+    .pipe(
+      z.iso
+        .datetime({
+          offset: true,
+          error: `${field} must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.`,
+        })
+        .refine(inOurTime, `${field} must lie between the years 2000 and 2099.`)
+        .transform((text) => new Date(text)),
+    )
+    .meta({ description, format: 'date-time', examples: ['2026-11-21T00:00:00Z'] });
 
 type About = readonly [description: string, ...examples: unknown[]];
 const about = ([description, ...examples]: About) => ({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
-import { answerSchema, count, momentField, sentMoment } from './fields';
+import { answerSchema, count, momentField, sentMoment, text } from './fields';
 import { bodyValidator } from './validate';
 
 export const recoverRequestSchema = z
@@ -28,7 +28,7 @@ const matched_is_minimum = z
   .literal(true)
   .optional()
   .meta({ description: 'Present when there are, or may be, more than `matched`. A recovery sends all.' });
-const recoveryId = z.string().meta({ examples: ['rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA'] });
+const recoveryId = text('The recovery.', 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA');
 
 export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { matched, matched_is_minimum });
 

@@ -10,6 +10,7 @@ import {
   momentField,
   notificationIdField,
   sentMoment,
+  successOf,
   text,
   textOrNull,
   wholeOrNull,
@@ -21,6 +22,8 @@ const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
 
 const sent = (form: RegExp, fault: string) => z.string().regex(form, fault);
+
+const REFERENCE_FAULT = 'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.';
 
 export const listNotificationsQuerySchema = z
   .strictObject({
@@ -58,10 +61,8 @@ export const listNotificationsQuerySchema = z
     )
       .optional()
       .meta({ description: 'About this application.', examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-    merchant_reference: sent(
-      /^(?=.*[^ ])[A-Za-z0-9 ._-]{1,64}$/,
-      'merchant_reference must be 1 to 64 letters, digits, spaces and . - _.',
-    )
+    merchant_reference: sent(/^ *[A-Za-z0-9._-][A-Za-z0-9 ._-]*$/, REFERENCE_FAULT)
+      .max(64, REFERENCE_FAULT)
       .transform((reference) => reference.trim())
       .optional()
       .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
@@ -122,34 +123,57 @@ const attemptFields = {
     .meta({ description: 'How long it took.', examples: [83] }),
 } as const;
 
-const notificationFields = {
-  notification_id: notificationIdField,
-  event_id: eventIdField,
-  event_type: text('Type of the event.', 'credit_application.accepted'),
-  status: z.enum(NOTIFICATION_STATUSES).meta({
-    description:
-      '`pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.',
-  }),
-  reason: textOrNull(
-    'Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
-    ...notificationReasons,
-  ),
-  created_at: momentField('When the event was made.'),
-  credit_application_id: applicationIdField.nullable().meta({ description: 'Null for a test.' }),
-  merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
-  sequence: wholeOrNull('Position among the events of the application; null for a test.', 3),
-  attempts: count('How many attempts have begun, resends included.', 2),
-  last_attempt: z
-    .object({ at: momentField('When it began.'), ...attemptFields })
-    .nullable()
-    .meta({ description: 'The last attempt that has ended; null when none has.' }),
-  next_attempt_at: momentField(
-    'When the next attempt is planned for, after one has failed. Null when none is, and while we have paused it.',
-  ).nullable(),
-  delivered_at: momentField('The first 2xx; null before.').nullable(),
-} as const;
+/** One for `last_attempt` and the log. Generators lose the nulls of a schema that another includes (`allOf`). */
+const attemptSchema = z
+  .object({
+    number: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: '1, 2, 3 …, resends included. In `attempt_log` only.' }),
+    at: momentField('When it began.'),
+    finished_at: momentField('When it ended; null while it is under way. In `attempt_log` only.')
+      .nullable()
+      .optional(),
+    ...attemptFields,
+  })
+  .meta({ id: 'Attempt', description: 'One POST to your endpoint.' });
 
-const notificationSchema = z.object(notificationFields).meta({ id: 'Notification' });
+/** One for a list and for reading one, for the same reason. */
+const notificationSchema = z
+  .object({
+    notification_id: notificationIdField,
+    event_id: eventIdField,
+    event_type: text('Type of the event.', 'credit_application.accepted'),
+    status: z.enum(NOTIFICATION_STATUSES).meta({
+      description:
+        '`pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.',
+    }),
+    reason: textOrNull(
+      'Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.',
+      ...notificationReasons,
+    ),
+    created_at: momentField('When the event was made.'),
+    credit_application_id: applicationIdField.nullable().meta({ description: 'Null for a test.' }),
+    merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
+    sequence: wholeOrNull('Position among the events of the application; null for a test.', 3),
+    attempts: count('How many attempts have begun, resends included.', 2),
+    last_attempt: attemptSchema
+      .nullable()
+      .meta({ description: 'The last attempt that has ended; null when none has.' }),
+    next_attempt_at: momentField(
+      'When the next attempt is planned for, after one has failed. Null when none is, and while we have paused it.',
+    ).nullable(),
+    delivered_at: momentField('The first 2xx; null before.').nullable(),
+    payload: textOrNull(
+      'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over. Not in a list.',
+    ).optional(),
+    attempt_log: z
+      .array(attemptSchema)
+      .optional()
+      .meta({ description: 'Every attempt, oldest first. Not in a list.' }),
+  })
+  .meta({ id: 'Notification' });
 
 export type NotificationItem = z.infer<typeof notificationSchema>;
 
@@ -162,29 +186,14 @@ export const notificationListSchema = answerSchema('NotificationListResponse', {
 
 export type NotificationListBody = z.infer<typeof notificationListSchema>;
 
-export const notificationResponseSchema = answerSchema('NotificationResponse', {
-  ...notificationFields,
-  payload: textOrNull(
-    'The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over.',
-  ),
-  attempt_log: z
-    .array(
-      z.object({
-        number: z.int().min(1).meta({ description: '1, 2, 3 …, resends included.' }),
-        at: momentField('When it began.'),
-        finished_at: momentField('When it ended; null while it is under way.').nullable(),
-        ...attemptFields,
-      }),
-    )
-    .meta({ description: 'Every attempt, oldest first.' }),
-});
+export const notificationResponseSchema = successOf(notificationSchema).meta({ id: 'NotificationResponse' });
 
 export type NotificationBody = z.infer<typeof notificationResponseSchema>;
 
 export const resendResponseSchema = answerSchema('ResendResponse', {
   notification_id: notificationIdField,
   event_id: eventIdField.meta({ description: 'The same event id: a receiver that has it may drop it.' }),
-  status: z.literal('pending'),
+  status: z.literal('pending').meta({ description: 'It waits for its first attempt of this round.' }),
 });
 
 export type ResendBody = z.infer<typeof resendResponseSchema>;
@@ -210,12 +219,9 @@ export const testFailureReasons = [
 
 /** The answer of a test: 200 when it has ended, 202 while it has not. */
 export const testNotificationResponseSchema = answerSchema('TestNotificationResponse', {
-  notification_id: z.string().meta({ examples: ['ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
-  event_id: text(
-    'The `event_id` of the event and its header `webhook-id`.',
-    'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
-  ),
-  event_type: z.literal(TEST_EVENT_TYPE),
+  notification_id: notificationIdField,
+  event_id: eventIdField,
+  event_type: z.literal(TEST_EVENT_TYPE).meta({ description: 'Type of the event.' }),
   environment: z
     .enum(['sandbox', 'live'])
     .meta({ description: 'The environment of the key, and so of the endpoint.' }),

@@ -12,7 +12,7 @@ export interface Amount {
 
 /** Each rule in the OpenAPI document. The check is below, as its error codes are finer than a schema's. */
 const DOCUMENTED = {
-  positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', exclusiveMinimum: 0 },
+  positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', minimum: 0.01 },
   'not negative': { pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$', minimum: 0, maximum: 999_999_999_999.99 },
 } as const;
 
@@ -57,15 +57,18 @@ function complaint(fault: AmountFault | 'zero', text: string, example: string): 
 const LONGEST_FINANCE_URL = 2_048;
 
 // Characters that no URL may contain (RFC 3986 §2; "URL code points" of the WHATWG), some of which
-// parsers drop or rewrite silently and some of which end an HTML attribute. They are spelled out, because
-// the pattern below is published.
+// parsers drop or rewrite silently and some of which end an HTML attribute.
 const NOT_IN_URL =
   '\\u0000-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"<>\\\\^`{|}';
 
-/** A finance page's URL as it is sent and comes back, with letters beyond ASCII as they are. */
-export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#@${NOT_IN_URL}]+([/?#][^${NOT_IN_URL}]*)?$`;
+// The same for the dialects of public generators: `\u` stops PHP's, a code above 7f cuts letters in two where bytes are compared,
+// and a quotation mark or a backtick ends the text around it. A JavaScript `\s` is all white space of the list above.
+const NOT_IN_URL_ANYWHERE = '\\s\\x00-\\x20\\x22<>\\x5c\\x5e\\x60\\x7b-\\x7d\\x7f';
 
-/** Half a surrogate pair. The published pattern lacks it, as RE2 and Rust's regex cannot read it. */
+/** A finance page's URL as it is sent and comes back, with letters beyond ASCII as they are. */
+export const FINANCE_URL_PATTERN = `^[Hh][Tt][Tt][Pp][Ss]://[^/?#@${NOT_IN_URL_ANYWHERE}]+([/?#][^${NOT_IN_URL_ANYWHERE}]*)?$`;
+
+/** Half a surrogate pair. */
 const LONE_SURROGATE = '\\ud800-\\udfff';
 
 const FORBIDDEN = new RegExp(`[${NOT_IN_URL}${LONE_SURROGATE}]`, 'u');

@@ -44,8 +44,8 @@ const depositAdjustmentSchema = z
     affected_products: z
       .array(
         z.object({
-          lender: z.string(),
-          credit_product: z.string(),
+          lender: text('Name of the lender.', 'Example Bank'),
+          credit_product: text('The product.', 'Classic credit 12 months'),
           customer_deposit: money('Deposit used for this product.'),
           loan_amount: money('Amount financed by this product.'),
         }),
@@ -70,7 +70,7 @@ export const quoteResponseSchema = answerSchema('QuoteResponse', {
         'Why the list is empty on purpose. Treat a value you do not know as "do not display products".',
         'MERCHANT_FCA_NOT_AUTHORISED',
       ),
-      message: z.string(),
+      message: text('For people.', 'Products are not shown for this merchant.'),
     })
     .meta({ id: 'ProductsNotice' })
     .optional(),

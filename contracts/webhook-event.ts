@@ -28,10 +28,10 @@ const statusField = z.enum(APPLICATION_STATES).meta({
 });
 
 const applicationFields = {
-  credit_application_id: z.string().meta({ examples: ['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'] }),
+  credit_application_id: applicationIdField,
   service_quote_id: text('The quote it came from.', 'qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1'),
   merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
-  merchant_id: z.string().meta({ examples: ['M100001'] }),
+  merchant_id: text('The merchant of the quote.', 'M100001'),
   lender: text('Key of the lender.', 'lender_a'),
   lender_reference: text("The lender's own reference; its format differs per lender.", 'AB12CD34'),
 } as const;
@@ -47,7 +47,10 @@ const creditProductField = textOrNull(
   'Classic credit 12 months',
 );
 
-const sequenceField = z.int().min(1);
+const sequenceField = z
+  .int()
+  .min(1)
+  .meta({ description: 'Its position in the application.', examples: [3] });
 
 const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: Type, state: State) => ({
   event_id: text(
@@ -55,8 +58,10 @@ const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: 
     'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
   ),
   event_type,
-  api_version: z.literal('v1'),
-  environment: z.enum(['sandbox', 'live']),
+  api_version: z.literal('v1').meta({ description: 'The form of the event.' }),
+  environment: z
+    .enum(['sandbox', 'live'])
+    .meta({ description: 'That of the key that made the quote, or asked for the test.' }),
   created_at: moment('When the event was made, UTC.'),
   sequence: sequenceField.meta({
     description: 'Counts the events of one application: drop one that is older than what you have.',
@@ -86,9 +91,9 @@ export type ApplicationEvent = z.infer<typeof applicationEventSchema>;
 
 export const testEventSchema = z
   .object(
-    event(z.literal(TEST_EVENT_TYPE), {
+    event(z.literal(TEST_EVENT_TYPE).meta({ description: 'Drop it: it stands for no application.' }), {
       status: z.literal('test').meta({ description: 'No state of an application.' }),
-      previous_status: z.null(),
+      previous_status: textOrNull('Always null.'),
     }),
   )
   .meta({ id: 'TestEvent' });
@@ -178,7 +183,6 @@ export function testEvent(of: {
 
 export const partnerApplicationSchema = answerSchema('CreditApplicationResponse', {
   ...applicationFields,
-  credit_application_id: applicationIdField,
   status: statusField.meta({ description: 'The state that it is in now.' }),
   credit_product: creditProductField,
   created_at: momentField('When it was opened.'),
@@ -186,10 +190,10 @@ export const partnerApplicationSchema = answerSchema('CreditApplicationResponse'
   events: z
     .array(
       z.object({
-        sequence: sequenceField.meta({ examples: [3] }),
+        sequence: sequenceField,
         event_id: eventIdField,
         notification_id: notificationIdField.meta({ description: 'The notification that brings it.' }),
-        event_type: z.string().meta({ examples: ['credit_application.accepted'] }),
+        event_type: text('Type of the event.', 'credit_application.accepted'),
         status: statusField,
         previous_status: statusField.nullable().meta({ description: 'Null for the first.' }),
         occurred_at: momentField('When the lender says it happened.'),

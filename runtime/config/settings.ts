@@ -36,6 +36,11 @@ const apiSettings = {
   INTERNAL_PORT: port(8081).describe(
     'Port of the internal listener: credit applications, health, readiness, metrics.',
   ),
+  PUBLIC_URL: optionalUrl(/^https$/)
+    .transform((url) => url?.replace(/\/+$/, ''))
+    .describe(
+      'Where partners reach the service, `https://…`, as `/openapi.json` and the served guide name it; by default `https://localhost:API_PORT`.',
+    ),
   RATE_LIMIT_PER_MINUTE: whole(1, 100_000_000, 100).describe('Calls per API key and minute.'),
   KEYLESS_CALLS_PER_MINUTE: whole(1, 100_000_000, 300).describe(
     'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process; without a valid service key as many, counted apart. Those with one are never refused for their address.',

@@ -66,7 +66,12 @@ interface MachineFiles {
 /** Writes what a machine has in /srv/quotes: the files of deploy/cluster with their blanks filled in, certificates, empty data folders. */
 export function writeMachineFiles(wanted: MachineFiles): void {
   const { name, srv, secrets, certificates, postgresBin, extra } = wanted;
-  const blanks: Record<string, string> = { NAME: name, ADDRESS: ADDRESSES[name], ...secrets };
+  const blanks: Record<string, string> = {
+    NAME: name,
+    PUBLIC_NAME: 'quotes.example',
+    ADDRESS: ADDRESSES[name],
+    ...secrets,
+  };
   const fill = (source: string) =>
     readFileSync(join(root, 'deploy/cluster', source), 'utf8')
       .replaceAll(/<([A-Z_]+)>/g, (_, blank: string) => blanks[blank] ?? missing(source, blank))

@@ -26,10 +26,11 @@ export const SCHEMAS = [
   [webhook.partnerApplicationSchema, 'output'],
   [webhook.webhookKeysSchema, 'output'],
   [webhook.webhookEndpointSchema, 'output'],
-  [webhook.applicationEventSchema, 'output'],
-  [webhook.testEventSchema, 'output'],
   [errorSchema, 'output'],
 ] as const;
+
+/** Where the document is served its operator's own takes this place (PUBLIC_URL). */
+const ADDRESS = 'https://quotes.example';
 
 /** The public contract, made from the schemas that requests are checked with. */
 export function openApiDocument(): Json {
@@ -42,13 +43,13 @@ export function openApiDocument(): Json {
       description:
         'Amounts are pounds as strings with two decimals. Errors carry a stable `error.code`. Every response has an ' +
         '`X-Request-Id`; every response to a call whose key was accepted has the rate-limit headers in both forms. HTTPS ' +
-        'only; call from a server, never from a browser. New fields, new `products_notice.code` values and new error ' +
-        'details may appear within `/v1`.',
-      contact: { name: 'Partner support' },
+        'only; call from a server, never from a browser. New fields, and new values where a field names the values that are ' +
+        'known, may appear in answers and webhooks within `/v1`: ignore those that you do not know.',
+      contact: { name: 'Partner support', url: `${ADDRESS}/docs/guide` },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    externalDocs: { description: 'Partner guide', url: '/docs/guide' },
-    servers: [{ url: '/', description: 'The address this document was read from.' }],
+    externalDocs: { description: 'Partner guide', url: `${ADDRESS}/docs/guide` },
+    servers: [{ url: ADDRESS, description: 'The service.' }],
     tags: [
       { name: 'Quotes', description: 'What finance a shopper can be offered.' },
       {
@@ -57,6 +58,7 @@ export function openApiDocument(): Json {
       },
       { name: 'Applications', description: 'Where a credit application stands.' },
       { name: 'Sandbox', description: 'Applications in which you play the lender.' },
+      { name: 'Webhooks', description: 'What your server receives.' },
     ],
     paths,
     webhooks,

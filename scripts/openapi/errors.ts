@@ -9,14 +9,15 @@ import {
   type Json,
 } from './parts';
 
-type Example = readonly [when: string, message: string, details?: ErrorDetails];
+export type Refused = readonly [message: string, details?: ErrorDetails];
+type Example = readonly [when: string, ...Refused];
 
 /** When each `error.code` is sent, and what it then looks like. */
 const EXAMPLES: Readonly<Record<ErrorCode, Example>> = {
   INVALID_REQUEST: [
-    'A field, the body or the protocol is not as it must be',
-    'merchant_finance_url must be a full URL that begins with https://.',
-    { field: 'merchant_finance_url' },
+    'A field, a parameter, the body or the protocol is not as it must be',
+    'verbose is not a field or parameter of this call.',
+    { field: 'verbose' },
   ],
   MISSING_FIELD: [
     'Required fields are absent or null',
@@ -147,12 +148,16 @@ const HEADERS: Readonly<Record<number, Json>> = {
 /** What a status means for one call, where it is not the usual; null: the document says nothing of it. */
 export type RefusalTexts = Readonly<Record<number, string | null>>;
 
+/** What one call answers with a code, where it is not what every call does. */
+export type RefusalExamples = Readonly<Partial<Record<ErrorCode, Refused>>>;
+
 /** How a call with a key can be refused, by status. @param own its codes besides those of every call. */
-export const refusals = (own: readonly ErrorCode[], says: RefusalTexts): Json =>
+export const refusals = (own: readonly ErrorCode[], says: RefusalTexts, shows: RefusalExamples): Json =>
   byStatus(ERROR_STATUSES, own, (status, codes) => {
     if (says[status] === null) return undefined;
     const examples = codes.map((code) => {
-      const [summary, message, details] = EXAMPLES[code];
+      const [summary, ...usual] = EXAMPLES[code];
+      const [message, details] = shows[code] ?? usual;
       const error = { code, message, ...(details && { details }) };
       return [code, { summary, value: { success: false, error } }] as const;
     });
@@ -161,6 +166,6 @@ export const refusals = (own: readonly ErrorCode[], says: RefusalTexts): Json =>
     return {
       description: says[status] ?? (status === 404 && codes.length > 1 ? NOT_YOURS : USUAL[status]),
       headers: other ?? keyedHeaders,
-      content: content('Error', Object.fromEntries(examples)),
+      content: content('ApiError', Object.fromEntries(examples)),
     };
   });

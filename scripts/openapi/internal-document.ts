@@ -56,7 +56,7 @@ function operation(path: string, { title, body, done, codes }: Operation): Json 
     responses: {
       '200': answer(200, ...done),
       ...parts.byStatus(INTERNAL_ERROR_STATUSES, codes, (status, own) =>
-        answer(status, own.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'Error'),
+        answer(status, own.map((code) => `\`${code}\`: ${CAUSES[code]}.`).join(' '), 'ApiError'),
       ),
     },
   };

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../contracts/errors';
 import { ID_PATTERNS } from '../../contracts/fields';
+import { APPLICATION_STATES, STORIES } from '../../domain/application-states';
 import { listNotificationsQuerySchema, testNotificationQuerySchema } from '../../contracts/notifications';
-import { refusals, type RefusalTexts } from './errors';
+import { refusals, type RefusalExamples, type RefusalTexts, type Refused } from './errors';
 import { EXAMPLES } from './partner-examples';
 import { content, keyedHeaders, pathsOf, requestBody, requestIdRefs, type Json } from './parts';
+import { portable } from './portable';
 
 function queryParameters(schema: z.ZodObject): Json[] {
   const { properties = {} } = z.toJSONSchema(schema, { io: 'input' }) as {
@@ -14,8 +16,7 @@ function queryParameters(schema: z.ZodObject): Json[] {
     name,
     in: 'query',
     description,
-    // The format says it; the pattern is a leap year's length.
-    schema: own['format'] === 'date-time' ? { ...own, pattern: undefined } : own,
+    schema: portable(own, 'input'),
   }));
 }
 
@@ -49,6 +50,7 @@ interface Operation {
   /** Codes besides those of every call. */
   readonly codes?: readonly ErrorCode[];
   readonly says?: RefusalTexts;
+  readonly shows?: RefusalExamples;
 }
 
 function operation(path: string, own: Operation): Json {
@@ -65,9 +67,14 @@ function operation(path: string, own: Operation): Json {
   return {
     ...(titleFirst ? { ...title, ...call } : { ...call, ...title }),
     ...(body !== undefined && { requestBody: requestBody(body, EXAMPLES[body]) }),
-    responses: { ...Object.fromEntries(answers), ...refusals(own.codes ?? [], own.says ?? {}) },
+    responses: {
+      ...Object.fromEntries(answers),
+      ...refusals(own.codes ?? [], own.says ?? {}, own.shows ?? {}),
+    },
   };
 }
+
+const missing = (field: string) => [`${field} is required.`, { field, fields: [field] }] satisfies Refused;
 
 const BROKEN =
   'The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it.';
@@ -99,6 +106,12 @@ export const paths = pathsOf<Operation>(operation, {
       422: 'No credit product at all is offered for this amount.',
       429: 'More than 100 requests per minute with this key, or too many from your address without a valid key.',
       500: 'A fault on our side, or a merchant whose set-up is incomplete.',
+    },
+    shows: {
+      INVALID_REQUEST: [
+        'merchant_finance_url must be a full URL that begins with https://.',
+        { field: 'merchant_finance_url' },
+      ],
     },
   },
   'post /v1/notifications/test': {
@@ -135,6 +148,7 @@ export const paths = pathsOf<Operation>(operation, {
         'seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because ' +
         'one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute.',
     },
+    shows: { INVALID_REQUEST: ['lender must be lender_a or lender_b.', { field: 'lender' }] },
   },
   'get /v1/notifications': {
     id: 'listNotifications',
@@ -147,6 +161,7 @@ export const paths = pathsOf<Operation>(operation, {
     says: {
       400: 'A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it.',
     },
+    shows: { INVALID_REQUEST: ['limit must be a whole number from 1 to 100.', { field: 'limit' }] },
   },
   'get /v1/notifications/{notification_id}': {
     id: 'getNotification',
@@ -167,6 +182,7 @@ export const paths = pathsOf<Operation>(operation, {
       400: 'The body is not empty or cannot be read, or there is a parameter that this call does not know.',
       409: 'It cannot be sent again now; `details.reason` says why. Or there is no active endpoint.',
     },
+    shows: { INVALID_REQUEST: ['The body must be empty.'] },
   },
   'post /v1/notifications/recover': {
     id: 'recoverNotifications',
@@ -185,10 +201,18 @@ export const paths = pathsOf<Operation>(operation, {
       400: BROKEN,
       409: 'A recovery is under way, another call of yours is being counted, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint.',
     },
+    shows: {
+      INVALID_REQUEST: [
+        'created_from must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.',
+        { field: 'created_from' },
+      ],
+      MISSING_FIELD: missing('created_to'),
+    },
   },
   'get /v1/notifications/recoveries/{recovery_id}': {
     id: 'getRecovery',
     summary: 'Read how far a recovery has come',
+    description: 'How many of the span have been sent again so far, and what came of them.',
     answers: { 200: ['The recovery.', 'RecoveryResponse'] },
     codes: ['RECOVERY_NOT_FOUND'],
   },
@@ -214,6 +238,10 @@ export const paths = pathsOf<Operation>(operation, {
       400: BROKEN,
       409: 'The quote has 20 simulated applications, or yours have every reference of this lender.',
     },
+    shows: {
+      INVALID_REQUEST: [`story must be one of ${Object.keys(STORIES).join(', ')}.`, { field: 'story' }],
+      MISSING_FIELD: missing('service_quote_id'),
+    },
   },
   'post /v1/sandbox/credit-applications/{credit_application_id}/events': {
     id: 'simulateEvent',
@@ -227,10 +255,16 @@ export const paths = pathsOf<Operation>(operation, {
       400: BROKEN,
       409: 'This state cannot follow now; `details.may_follow` has those that can. Or the application has 100 events.',
     },
+    shows: {
+      INVALID_REQUEST: [`status must be one of ${APPLICATION_STATES.join(', ')}.`, { field: 'status' }],
+      MISSING_FIELD: missing('status'),
+    },
   },
   'get /v1/webhook-endpoint': {
     id: 'getWebhookEndpoint',
     summary: 'Read where webhooks go, and how that does',
+    description:
+      'Whether it is active, since when it fails, and how many notifications are held until it is active again.',
     answers: { 200: ['The endpoint of the environment of the key.', 'WebhookEndpointResponse'] },
   },
   'get /v1/webhook-keys': {

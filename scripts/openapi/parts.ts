@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { portable, type Json } from './portable';
 
-/** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
-export type Json = { [name: string]: unknown };
+export type { Json };
 
 export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
@@ -32,9 +32,14 @@ export const headers: Json = {
       examples: [42],
     },
   ),
-  XRateLimitReset: header('Unix second at which the window resets.', { type: 'integer' }),
+  XRateLimitLimit: header('Calls per window.', { type: 'integer', examples: [100] }),
+  XRateLimitRemaining: header('Calls left in this window.', { type: 'integer', minimum: 0, examples: [99] }),
+  XRateLimitReset: header('Unix second at which the window resets.', {
+    type: 'integer',
+    examples: [1_795_262_460],
+  }),
   RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
-  WWWAuthenticate: header('How to authenticate.', { type: 'string', const: 'Bearer' }),
+  WWWAuthenticate: header('How to authenticate.', { type: 'string', examples: ['Bearer'] }),
 };
 
 /** Headers whose components have their names, without the dashes. */
@@ -44,12 +49,16 @@ const named = (...names: readonly string[]): Json =>
 export const requestIdHeader = named('X-Request-Id');
 export const retryAfter = named('Retry-After');
 export const unauthenticatedHeaders = named('X-Request-Id', 'WWW-Authenticate');
-export const keyedHeaders: Json = {
-  ...named('X-Request-Id', 'RateLimit-Policy', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'),
-  'X-RateLimit-Limit': ref('headers', 'RateLimitLimit'),
-  'X-RateLimit-Remaining': ref('headers', 'RateLimitRemaining'),
-  ...named('X-RateLimit-Reset'),
-};
+export const keyedHeaders: Json = named(
+  'X-Request-Id',
+  'RateLimit-Policy',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+);
 
 /** The paths of a document, from its operations by method and path. */
 export const pathsOf = <Operation>(
@@ -113,7 +122,10 @@ export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input'
     const { $defs = {}, $ref } = z.toJSONSchema(schema, {
       io,
       unrepresentable: 'throw',
-      override: ({ jsonSchema }) => {
+      override: ({ zodSchema, jsonSchema }) => {
+        // zod leaves them out where it transforms what was sent; ours show what is sent.
+        const examples = z.globalRegistry.get(zodSchema)?.examples;
+        if (Array.isArray(examples)) jsonSchema.examples = examples;
         // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
         if (io === 'output') delete jsonSchema.additionalProperties;
       },
@@ -121,7 +133,7 @@ export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input'
     if ($ref === undefined) throw new Error('a component schema needs an id');
     for (const [name, json] of Object.entries($defs)) {
       const { id: _id, ...plain } = json as Json;
-      components[name] = plain;
+      components[name] = portable(plain, io);
     }
   }
   return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;

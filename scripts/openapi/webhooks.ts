@@ -1,5 +1,6 @@
+import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
 import { EVENT_EXAMPLES } from './examples';
-import { content, type Json } from './parts';
+import { componentSchemas, content, type Json } from './parts';
 
 const header = (name: string, description: string, schema: Json): Json => ({
   name,
@@ -30,6 +31,14 @@ const signatureParameters: readonly Json[] = [
   ),
 ];
 
+/** The schemas of what we send. */
+export const EVENT_SCHEMAS = [
+  [applicationEventSchema, 'output'],
+  [testEventSchema, 'output'],
+] as const;
+/** They stand in the webhooks themselves: oapi-codegen drops a component that no call refers to, and then does not compile. */
+const bodies = componentSchemas(EVENT_SCHEMAS);
+
 const responses: Json = {
   '2XX': { description: 'Received. Answer as soon as it is stored; the body of the answer is ignored.' },
   '410': { description: 'No more: the endpoint is disabled, and what is still to come is held for 30 days.' },
@@ -48,9 +57,14 @@ const received = (
 ): Json => ({
   post: {
     ...title,
-    tags: ['Notifications'],
+    tags: ['Webhooks'],
+    security: [],
     parameters: [...own, ...signatureParameters],
-    requestBody: { required: true, ...body, content: content(schema, EVENT_EXAMPLES[schema]) },
+    requestBody: {
+      required: true,
+      ...body,
+      content: content({ title: schema, ...(bodies[schema] as Json) }, EVENT_EXAMPLES[schema]),
+    },
     responses,
   },
 });
@@ -77,6 +91,6 @@ export const webhooks: Json = {
         'Sent by `POST /v1/notifications/test`. Check the signature, answer 2xx, and drop it: it stands for no application.',
     },
     {},
-    [header('Service-Test', 'Only test events have it.', { const: 'true' })],
+    [header('Service-Test', 'Only test events have it.', { examples: ['true'] })],
   ),
 };

@@ -131,7 +131,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read how far a recovery has come */
+        /**
+         * Read how far a recovery has come
+         * @description How many of the span have been sent again so far, and what came of them.
+         */
         get: operations["getRecovery"];
         put?: never;
         post?: never;
@@ -208,7 +211,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read where webhooks go, and how that does */
+        /**
+         * Read where webhooks go, and how that does
+         * @description Whether it is active, since when it fails, and how many notifications are held until it is active again.
+         */
         get: operations["getWebhookEndpoint"];
         put?: never;
         post?: never;
@@ -298,18 +304,25 @@ export interface components {
             partner_id: string;
             /** @description Amount to finance, in pounds. */
             loan_amount: string | number;
-            customer_deposit?: (string | number) | null;
+            /** @description Deposit offered, in pounds. May be raised to a minimum; counts as 0.00 when omitted. */
+            customer_deposit?: string | number | null;
             /**
              * @description The merchant's finance page: a domain name that UTS 46 accepts, or an IP address; no user name or password, white space or control characters. Its own query and fragment are kept on every link.
              * @example https://shop.example/finance
              */
             merchant_finance_url: string;
-            /** @description The partner's own reference, returned on the quote and on every notification. No customer details. At most 64 characters: letters, digits, space, `.`, `-`, `_`; trimmed. */
+            /**
+             * @description The partner's own reference, returned on the quote and on every notification. No customer details. At most 64 characters: letters, digits, space, `.`, `-`, `_`; trimmed.
+             * @example basket 2041
+             */
             merchant_reference?: string | null;
         };
         QuoteResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /**
                  * @description Store it with the basket.
@@ -418,6 +431,10 @@ export interface components {
              * @example MERCHANT_FCA_NOT_AUTHORISED
              */
             code: string;
+            /**
+             * @description For people.
+             * @example Products are not shown for this merchant.
+             */
             message: string;
         };
         /** @description Present only when the deposit was changed. */
@@ -439,7 +456,15 @@ export interface components {
             adjustment_reason: string;
             /** @description Empty when no product list is given. */
             affected_products: {
+                /**
+                 * @description Name of the lender.
+                 * @example Example Bank
+                 */
                 lender: string;
+                /**
+                 * @description The product.
+                 * @example Classic credit 12 months
+                 */
                 credit_product: string;
                 /**
                  * @description Deposit used for this product.
@@ -454,28 +479,41 @@ export interface components {
             }[];
         };
         TestNotificationResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
-                /** @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B6 */
+                /**
+                 * @description The notification.
+                 * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
+                 */
                 notification_id: string;
                 /**
                  * @description The `event_id` of the event and its header `webhook-id`.
-                 * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                 * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
                  */
                 event_id: string;
-                /** @constant */
-                event_type: "credit_application.test";
                 /**
-                 * @description The environment of the key, and so of the endpoint.
-                 * @enum {string}
+                 * @description Type of the event. Known values: `credit_application.test`. Others may be added.
+                 * @example credit_application.test
                  */
-                environment: "sandbox" | "live";
+                event_type: "credit_application.test" | (string & {});
                 /**
-                 * @description `delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why.
-                 * @enum {string}
+                 * @description The environment of the key, and so of the endpoint. Known values: `sandbox`, `live`. Others may be added.
+                 * @example sandbox
+                 * @example live
                  */
-                status: "delivered" | "retrying" | "queued" | "failed";
+                environment: "sandbox" | "live" | (string & {});
+                /**
+                 * @description `delivered`: the endpoint answered 2xx. `retrying`: the first attempt failed, two more follow within a minute. `queued`: no attempt has ended yet. `failed`: it has ended undelivered, and `reason` says why. Others may be added.
+                 * @example delivered
+                 * @example retrying
+                 * @example queued
+                 * @example failed
+                 */
+                status: "delivered" | "retrying" | "queued" | "failed" | (string & {});
                 /**
                  * @description Why it has failed; null otherwise. `gone`: the endpoint answered 410 and is disabled now. `webhook_not_registered`: the endpoint was disabled or removed before it could be tried. `monthly_limit`: a new month began, and all its tests are used. `exhausted`: every attempt has failed. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
                  * @example gone
@@ -502,8 +540,11 @@ export interface components {
             };
         };
         NotificationListResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /** @description Newest first. */
                 notifications: components["schemas"]["Notification"][];
@@ -528,10 +569,16 @@ export interface components {
              */
             event_type: string;
             /**
-             * @description `pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.
-             * @enum {string}
+             * @description `pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request. Others may be added.
+             * @example pending
+             * @example retrying
+             * @example delivered
+             * @example failed
+             * @example held
+             * @example cancelled
+             * @example expired
              */
-            status: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
+            status: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired" | (string & {});
             /**
              * @description Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
              * @example exhausted
@@ -549,7 +596,10 @@ export interface components {
              * @example 2026-11-21T12:00:00.120Z
              */
             created_at: string;
-            /** @description Null for a test. */
+            /**
+             * @description Null for a test.
+             * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+             */
             credit_application_id: string | null;
             /**
              * @description The reference sent with the quote.
@@ -567,165 +617,75 @@ export interface components {
              */
             attempts: number;
             /** @description The last attempt that has ended; null when none has. */
-            last_attempt: {
-                /**
-                 * Format: date-time
-                 * @description When it began.
-                 * @example 2026-11-21T12:00:00.120Z
-                 */
-                at: string;
-                /**
-                 * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
-                 * @example failed
-                 */
-                outcome: string | null;
-                /**
-                 * @description What your endpoint answered; null without an answer.
-                 * @example 503
-                 */
-                http_status: number | null;
-                /**
-                 * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
-                 * @example http_status
-                 */
-                failure: string | null;
-                /**
-                 * @description How long it took.
-                 * @example 83
-                 */
-                duration_ms: number | null;
-            } | null;
+            last_attempt: components["schemas"]["Attempt"] | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is planned for, after one has failed. Null when none is, and while we have paused it.
+             * @example 2026-11-21T12:00:00.120Z
+             */
             next_attempt_at: string | null;
+            /**
+             * Format: date-time
+             * @description The first 2xx; null before.
+             * @example 2026-11-21T12:00:00.120Z
+             */
             delivered_at: string | null;
+            /** @description The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over. Not in a list. */
+            payload?: string | null;
+            /** @description Every attempt, oldest first. Not in a list. */
+            attempt_log?: components["schemas"]["Attempt"][];
+        };
+        /** @description One POST to your endpoint. */
+        Attempt: {
+            /** @description 1, 2, 3 …, resends included. In `attempt_log` only. */
+            number?: number;
+            /**
+             * Format: date-time
+             * @description When it began.
+             * @example 2026-11-21T12:00:00.120Z
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description When it ended; null while it is under way. In `attempt_log` only.
+             * @example 2026-11-21T12:00:00.120Z
+             */
+            finished_at?: string | null;
+            /**
+             * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
+             * @example failed
+             */
+            outcome: string | null;
+            /**
+             * @description What your endpoint answered; null without an answer.
+             * @example 503
+             */
+            http_status: number | null;
+            /**
+             * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
+             * @example http_status
+             */
+            failure: string | null;
+            /**
+             * @description How long it took.
+             * @example 83
+             */
+            duration_ms: number | null;
         };
         NotificationResponse: {
-            /** @constant */
-            success: true;
-            data: {
-                /**
-                 * @description The notification.
-                 * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
-                 */
-                notification_id: string;
-                /**
-                 * @description The `event_id` of the event and its header `webhook-id`.
-                 * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
-                 */
-                event_id: string;
-                /**
-                 * @description Type of the event.
-                 * @example credit_application.accepted
-                 */
-                event_type: string;
-                /**
-                 * @description `pending`: no attempt has failed yet. `retrying`: one has, and another follows. `delivered`: your endpoint answered 2xx. `failed`: no attempt follows. `held`: it waits for an endpoint, 30 days at most. `expired`: it has waited for so long. `cancelled`: by us, at your request.
-                 * @enum {string}
-                 */
-                status: "pending" | "retrying" | "delivered" | "failed" | "held" | "cancelled" | "expired";
-                /**
-                 * @description Why it is held, or has ended undelivered; else null. `exhausted`: every attempt has failed. `gone`: the endpoint answered 410. `webhook_not_registered`: there was no active endpoint. `held_too_long`: for 30 days there was none. `monthly_limit`: all tests of the month were used. `cancelled`: by us. `internal_error`: a fault on our side. Others may be added.
-                 * @example exhausted
-                 * @example gone
-                 * @example webhook_not_registered
-                 * @example held_too_long
-                 * @example monthly_limit
-                 * @example cancelled
-                 * @example internal_error
-                 */
-                reason: string | null;
-                /**
-                 * Format: date-time
-                 * @description When the event was made.
-                 * @example 2026-11-21T12:00:00.120Z
-                 */
-                created_at: string;
-                /** @description Null for a test. */
-                credit_application_id: string | null;
-                /**
-                 * @description The reference sent with the quote.
-                 * @example basket 2041
-                 */
-                merchant_reference: string | null;
-                /**
-                 * @description Position among the events of the application; null for a test.
-                 * @example 3
-                 */
-                sequence: number | null;
-                /**
-                 * @description How many attempts have begun, resends included.
-                 * @example 2
-                 */
-                attempts: number;
-                /** @description The last attempt that has ended; null when none has. */
-                last_attempt: {
-                    /**
-                     * Format: date-time
-                     * @description When it began.
-                     * @example 2026-11-21T12:00:00.120Z
-                     */
-                    at: string;
-                    /**
-                     * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
-                     * @example failed
-                     */
-                    outcome: string | null;
-                    /**
-                     * @description What your endpoint answered; null without an answer.
-                     * @example 503
-                     */
-                    http_status: number | null;
-                    /**
-                     * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
-                     * @example http_status
-                     */
-                    failure: string | null;
-                    /**
-                     * @description How long it took.
-                     * @example 83
-                     */
-                    duration_ms: number | null;
-                } | null;
-                next_attempt_at: string | null;
-                delivered_at: string | null;
-                /** @description The body of the event as it is sent, byte for byte; null once it has been removed, its time of keeping being over. */
-                payload: string | null;
-                /** @description Every attempt, oldest first. */
-                attempt_log: {
-                    /** @description 1, 2, 3 …, resends included. */
-                    number: number;
-                    /**
-                     * Format: date-time
-                     * @description When it began.
-                     * @example 2026-11-21T12:00:00.120Z
-                     */
-                    at: string;
-                    finished_at: string | null;
-                    /**
-                     * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
-                     * @example failed
-                     */
-                    outcome: string | null;
-                    /**
-                     * @description What your endpoint answered; null without an answer.
-                     * @example 503
-                     */
-                    http_status: number | null;
-                    /**
-                     * @description What went wrong: `http_status`, `redirect`, `gone`, `connect`, `timeout`, `tls`, `dns`, `reset`, `blocked_address` or `protocol`. Others may be added.
-                     * @example http_status
-                     */
-                    failure: string | null;
-                    /**
-                     * @description How long it took.
-                     * @example 83
-                     */
-                    duration_ms: number | null;
-                }[];
-            };
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
+            data: components["schemas"]["Notification"];
         };
         ResendResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /**
                  * @description The notification.
@@ -737,8 +697,11 @@ export interface components {
                  * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
                  */
                 event_id: string;
-                /** @constant */
-                status: "pending";
+                /**
+                 * @description It waits for its first attempt of this round. Known values: `pending`. Others may be added.
+                 * @example pending
+                 */
+                status: "pending" | (string & {});
             };
         };
         SimulateApplicationRequest: {
@@ -767,19 +730,24 @@ export interface components {
             /**
              * Format: date-time
              * @description Created at this moment or later; at most 30 days ago.
+             * @example 2026-11-21T00:00:00Z
              */
             created_from: string;
             /**
              * Format: date-time
              * @description Created before this moment; a later one than now counts as now.
+             * @example 2026-11-21T00:00:00Z
              */
             created_to: string;
             /** @description True: only count. False when omitted. */
             dry_run?: boolean;
         };
         RecoverDryRunResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /**
                  * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.
@@ -788,16 +756,22 @@ export interface components {
                 matched: number;
                 /**
                  * @description Present when there are, or may be, more than `matched`. A recovery sends all.
-                 * @constant
+                 * @example true
                  */
-                matched_is_minimum?: true;
+                matched_is_minimum?: boolean;
             };
         };
         RecoverResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
-                /** @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA */
+                /**
+                 * @description The recovery.
+                 * @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA
+                 */
                 recovery_id: string;
                 /**
                  * @description Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.
@@ -806,22 +780,31 @@ export interface components {
                 matched: number;
                 /**
                  * @description Present when there are, or may be, more than `matched`. A recovery sends all.
-                 * @constant
+                 * @example true
                  */
-                matched_is_minimum?: true;
+                matched_is_minimum?: boolean;
             };
         };
         RecoveryResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
-                /** @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA */
+                /**
+                 * @description The recovery.
+                 * @example rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA
+                 */
                 recovery_id: string;
                 /**
-                 * @description `running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is.
-                 * @enum {string}
+                 * @description `running`: notifications are being sent again. `delivering`: all are, and some are still under way. `finished`: each has ended. `stopped`: it ended early, because your endpoint is not active any more or we stopped it; ask for another one once it is. Others may be added.
+                 * @example running
+                 * @example delivering
+                 * @example finished
+                 * @example stopped
                  */
-                status: "running" | "delivering" | "finished" | "stopped";
+                status: "running" | "delivering" | "finished" | "stopped" | (string & {});
                 /**
                  * @description How many there were when it began, also above 10000.
                  * @example 42
@@ -829,9 +812,9 @@ export interface components {
                 matched: number;
                 /**
                  * @description Present until more than 10000 have been counted, which takes some seconds.
-                 * @constant
+                 * @example true
                  */
-                matched_is_minimum?: true;
+                matched_is_minimum?: boolean;
                 /**
                  * @description Sent again so far. Fewer than `matched` in the end when some were resent or delivered otherwise meanwhile.
                  * @example 42
@@ -853,12 +836,20 @@ export interface components {
                  * @example 2026-11-21T12:00:00.120Z
                  */
                 created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When the last of them had ended, or it was stopped; null before.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
                 finished_at: string | null;
             };
         };
         CreditApplicationResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /**
                  * @description The application.
@@ -875,7 +866,10 @@ export interface components {
                  * @example basket 2041
                  */
                 merchant_reference: string | null;
-                /** @example M100001 */
+                /**
+                 * @description The merchant of the quote.
+                 * @example M100001
+                 */
                 merchant_id: string;
                 /**
                  * @description Key of the lender.
@@ -888,11 +882,25 @@ export interface components {
                  */
                 lender_reference: string;
                 /**
-                 * @description The state that it is in now.
+                 * @description The state that it is in now. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
                  * @example accepted
-                 * @enum {string}
+                 * @example created
+                 * @example submitted
+                 * @example referred
+                 * @example action_required
+                 * @example deposit_paid
+                 * @example signed
+                 * @example ready
+                 * @example activated
+                 * @example paid_out
+                 * @example completed
+                 * @example declined
+                 * @example cancelled
+                 * @example expired
+                 * @example partially_refunded
+                 * @example refunded
                  */
-                status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
+                status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {});
                 /**
                  * @description The credit product that was applied for; null when the link named none.
                  * @example Classic credit 12 months
@@ -912,7 +920,10 @@ export interface components {
                 updated_at: string;
                 /** @description Every event that you were or will be sent, in order. Those whose time of keeping is over are missing. */
                 events: {
-                    /** @example 3 */
+                    /**
+                     * @description Its position in the application.
+                     * @example 3
+                     */
                     sequence: number;
                     /**
                      * @description The `event_id` of the event and its header `webhook-id`.
@@ -924,16 +935,51 @@ export interface components {
                      * @example ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9
                      */
                     notification_id: string;
-                    /** @example credit_application.accepted */
+                    /**
+                     * @description Type of the event.
+                     * @example credit_application.accepted
+                     */
                     event_type: string;
                     /**
-                     * @description State of the application. More may be added: leave alone what you do not know.
+                     * @description State of the application. More may be added: leave alone what you do not know. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
                      * @example accepted
-                     * @enum {string}
+                     * @example created
+                     * @example submitted
+                     * @example referred
+                     * @example action_required
+                     * @example deposit_paid
+                     * @example signed
+                     * @example ready
+                     * @example activated
+                     * @example paid_out
+                     * @example completed
+                     * @example declined
+                     * @example cancelled
+                     * @example expired
+                     * @example partially_refunded
+                     * @example refunded
                      */
-                    status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
-                    /** @description Null for the first. */
-                    previous_status: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded") | null;
+                    status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {});
+                    /**
+                     * @description Null for the first. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
+                     * @example accepted
+                     * @example created
+                     * @example submitted
+                     * @example referred
+                     * @example action_required
+                     * @example deposit_paid
+                     * @example signed
+                     * @example ready
+                     * @example activated
+                     * @example paid_out
+                     * @example completed
+                     * @example declined
+                     * @example cancelled
+                     * @example expired
+                     * @example partially_refunded
+                     * @example refunded
+                     */
+                    previous_status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {}) | null;
                     /**
                      * Format: date-time
                      * @description When the lender says it happened.
@@ -944,8 +990,11 @@ export interface components {
             };
         };
         WebhookKeysResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /** @description Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key listed. Empty before your first webhook address is registered. */
                 keys: {
@@ -955,37 +1004,68 @@ export interface components {
                      */
                     key_id: string;
                     /**
-                     * @description That of your API key: each environment has keys of its own.
-                     * @enum {string}
+                     * @description That of your API key: each environment has keys of its own. Known values: `sandbox`, `live`. Others may be added.
+                     * @example sandbox
+                     * @example live
                      */
-                    environment: "sandbox" | "live";
+                    environment: "sandbox" | "live" | (string & {});
                     /**
                      * @description An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).
                      * @example whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=
                      */
                     public_key: string;
+                    /**
+                     * Format: date-time
+                     * @description From this moment on nothing is signed with it, and it is not listed any more. Null: no end is planned.
+                     * @example 2026-11-21T12:00:00.120Z
+                     */
                     not_after: string | null;
                 }[];
             };
         };
         WebhookEndpointResponse: {
-            /** @constant */
-            success: true;
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
             data: {
                 /**
-                 * @description Of the endpoint of the environment of the key: `disabled`: nothing is sent to it. `none`: you have none.
-                 * @enum {string}
+                 * @description Of the endpoint of the environment of the key: `disabled`: nothing is sent to it. `none`: you have none. Known values: `active`, `disabled`, `none`. Others may be added.
+                 * @example active
+                 * @example disabled
+                 * @example none
                  */
-                state: "active" | "disabled" | "none";
+                state: "active" | "disabled" | "none" | (string & {});
                 /**
                  * @description Where events go.
                  * @example https://hooks.partner.example/finance
                  */
                 url: string | null;
+                /**
+                 * Format: date-time
+                 * @description When it was disabled, for the reason below; null unless it is.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
                 disabled_at: string | null;
-                /** @description `gone`: it answered 410. `failing`: nothing but failures for 120 hours. `operator`: we did. Null unless it is disabled. */
-                disabled_reason: ("gone" | "failing" | "operator") | null;
+                /**
+                 * @description `gone`: it answered 410. `failing`: nothing but failures for 120 hours. `operator`: we did. Null unless it is disabled. Others may be added.
+                 * @example gone
+                 * @example failing
+                 * @example operator
+                 */
+                disabled_reason: "gone" | "failing" | "operator" | (string & {}) | null;
+                /**
+                 * Format: date-time
+                 * @description The first failure since the last 2xx; null without one.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
                 failing_since: string | null;
+                /**
+                 * Format: date-time
+                 * @description The last 2xx, or one at most a minute before it; null without one.
+                 * @example 2026-11-21T12:00:00.120Z
+                 */
                 last_success_at: string | null;
                 /**
                  * @description Notifications that are held until there is an active endpoint; 10000 at most.
@@ -994,181 +1074,46 @@ export interface components {
                 held: number;
                 /**
                  * @description Present when more are held.
-                 * @constant
+                 * @example true
                  */
-                held_is_minimum?: true;
-            };
-        };
-        CreditApplicationEvent: {
-            /**
-             * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
-             * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-             */
-            event_id: string;
-            /**
-             * @description More may be added: answer 2xx to what you do not know, and drop it.
-             * @example credit_application.accepted
-             * @enum {string}
-             */
-            event_type: "credit_application.created" | "credit_application.submitted" | "credit_application.referred" | "credit_application.accepted" | "credit_application.action_required" | "credit_application.deposit_paid" | "credit_application.signed" | "credit_application.ready" | "credit_application.activated" | "credit_application.paid_out" | "credit_application.completed" | "credit_application.declined" | "credit_application.cancelled" | "credit_application.expired" | "credit_application.partially_refunded" | "credit_application.refunded";
-            /** @constant */
-            api_version: "v1";
-            /** @enum {string} */
-            environment: "sandbox" | "live";
-            /**
-             * Format: date-time
-             * @description When the event was made, UTC.
-             * @example 2026-11-21T12:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * @description Counts the events of one application: drop one that is older than what you have.
-             * @example 3
-             */
-            sequence: number;
-            data: {
-                /** @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6 */
-                credit_application_id: string;
-                /**
-                 * @description The quote it came from.
-                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
-                 */
-                service_quote_id: string;
-                /**
-                 * @description The reference sent with the quote.
-                 * @example basket 2041
-                 */
-                merchant_reference: string | null;
-                /** @example M100001 */
-                merchant_id: string;
-                /**
-                 * @description Key of the lender.
-                 * @example lender_a
-                 */
-                lender: string;
-                /**
-                 * @description The lender's own reference; its format differs per lender.
-                 * @example AB12CD34
-                 */
-                lender_reference: string;
-                /**
-                 * @description State of the application. More may be added: leave alone what you do not know.
-                 * @example accepted
-                 * @enum {string}
-                 */
-                status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
-                /** @description Null for the first event of an application. */
-                previous_status: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded") | null;
-                /**
-                 * @description Amount financed, in pounds.
-                 * @example 900.00
-                 */
-                loan_amount: string;
-                /**
-                 * @description Deposit, in pounds.
-                 * @example 900.00
-                 */
-                customer_deposit: string;
-                /**
-                 * Format: date-time
-                 * @description When the lender says it happened, UTC.
-                 * @example 2026-11-21T12:00:00.000Z
-                 */
-                occurred_at: string;
-                /**
-                 * @description The credit product that was applied for; null when the link named none.
-                 * @example Classic credit 12 months
-                 */
-                credit_product: string | null;
-            };
-        };
-        TestEvent: {
-            /**
-             * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
-             * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-             */
-            event_id: string;
-            /** @constant */
-            event_type: "credit_application.test";
-            /** @constant */
-            api_version: "v1";
-            /** @enum {string} */
-            environment: "sandbox" | "live";
-            /**
-             * Format: date-time
-             * @description When the event was made, UTC.
-             * @example 2026-11-21T12:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * @description Counts the events of one application: drop one that is older than what you have.
-             * @example 3
-             */
-            sequence: number;
-            data: {
-                /** @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6 */
-                credit_application_id: string;
-                /**
-                 * @description The quote it came from.
-                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
-                 */
-                service_quote_id: string;
-                /**
-                 * @description The reference sent with the quote.
-                 * @example basket 2041
-                 */
-                merchant_reference: string | null;
-                /** @example M100001 */
-                merchant_id: string;
-                /**
-                 * @description Key of the lender.
-                 * @example lender_a
-                 */
-                lender: string;
-                /**
-                 * @description The lender's own reference; its format differs per lender.
-                 * @example AB12CD34
-                 */
-                lender_reference: string;
-                /**
-                 * @description No state of an application.
-                 * @constant
-                 */
-                status: "test";
-                previous_status: null;
-                /**
-                 * @description Amount financed, in pounds.
-                 * @example 900.00
-                 */
-                loan_amount: string;
-                /**
-                 * @description Deposit, in pounds.
-                 * @example 900.00
-                 */
-                customer_deposit: string;
-                /**
-                 * Format: date-time
-                 * @description When the lender says it happened, UTC.
-                 * @example 2026-11-21T12:00:00.000Z
-                 */
-                occurred_at: string;
-                /**
-                 * @description The credit product that was applied for; null when the link named none.
-                 * @example Classic credit 12 months
-                 */
-                credit_product: string | null;
+                held_is_minimum?: boolean;
             };
         };
         /** @description Every error has this form. */
-        Error: {
-            /** @constant */
-            success: false;
+        ApiError: {
+            /**
+             * @description Always false.
+             * @example false
+             */
+            success: boolean;
             error: {
                 /**
-                 * @description Stable; branch on this.
-                 * @enum {string}
+                 * @description Stable; branch on this. Known values: `INVALID_REQUEST`, `MISSING_FIELD`, `INVALID_AMOUNT_FORMAT`, `UNAUTHENTICATED`, `MERCHANT_NOT_FOUND`, `NOT_FOUND`, `AMOUNT_TOO_LOW`, `AMOUNT_TOO_HIGH`, `NOTIFICATION_NOT_FOUND`, `RECOVERY_NOT_FOUND`, `APPLICATION_NOT_FOUND`, `QUOTE_NOT_FOUND`, `PRODUCT_NOT_QUOTED`, `SIMULATION_LIMIT_REACHED`, `EVENT_NOT_APPLICABLE`, `WEBHOOK_NOT_REGISTERED`, `NOTIFICATION_NOT_RESENDABLE`, `RECOVERY_UNDER_WAY`, `RECOVERY_DISABLED`, `RATE_LIMIT_EXCEEDED`, `TEST_NOTIFICATION_LIMIT_REACHED`, `INTERNAL_SERVER_ERROR`, `MERCHANT_CONFIGURATION_INCOMPLETE`. Others may be added.
+                 * @example INVALID_REQUEST
+                 * @example MISSING_FIELD
+                 * @example INVALID_AMOUNT_FORMAT
+                 * @example UNAUTHENTICATED
+                 * @example MERCHANT_NOT_FOUND
+                 * @example NOT_FOUND
+                 * @example AMOUNT_TOO_LOW
+                 * @example AMOUNT_TOO_HIGH
+                 * @example NOTIFICATION_NOT_FOUND
+                 * @example RECOVERY_NOT_FOUND
+                 * @example APPLICATION_NOT_FOUND
+                 * @example QUOTE_NOT_FOUND
+                 * @example PRODUCT_NOT_QUOTED
+                 * @example SIMULATION_LIMIT_REACHED
+                 * @example EVENT_NOT_APPLICABLE
+                 * @example WEBHOOK_NOT_REGISTERED
+                 * @example NOTIFICATION_NOT_RESENDABLE
+                 * @example RECOVERY_UNDER_WAY
+                 * @example RECOVERY_DISABLED
+                 * @example RATE_LIMIT_EXCEEDED
+                 * @example TEST_NOTIFICATION_LIMIT_REACHED
+                 * @example INTERNAL_SERVER_ERROR
+                 * @example MERCHANT_CONFIGURATION_INCOMPLETE
                  */
-                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "NOTIFICATION_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "APPLICATION_NOT_FOUND" | "QUOTE_NOT_FOUND" | "PRODUCT_NOT_QUOTED" | "SIMULATION_LIMIT_REACHED" | "EVENT_NOT_APPLICABLE" | "WEBHOOK_NOT_REGISTERED" | "NOTIFICATION_NOT_RESENDABLE" | "RECOVERY_UNDER_WAY" | "RECOVERY_DISABLED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE";
+                code: "INVALID_REQUEST" | "MISSING_FIELD" | "INVALID_AMOUNT_FORMAT" | "UNAUTHENTICATED" | "MERCHANT_NOT_FOUND" | "NOT_FOUND" | "AMOUNT_TOO_LOW" | "AMOUNT_TOO_HIGH" | "NOTIFICATION_NOT_FOUND" | "RECOVERY_NOT_FOUND" | "APPLICATION_NOT_FOUND" | "QUOTE_NOT_FOUND" | "PRODUCT_NOT_QUOTED" | "SIMULATION_LIMIT_REACHED" | "EVENT_NOT_APPLICABLE" | "WEBHOOK_NOT_REGISTERED" | "NOTIFICATION_NOT_RESENDABLE" | "RECOVERY_UNDER_WAY" | "RECOVERY_DISABLED" | "RATE_LIMIT_EXCEEDED" | "TEST_NOTIFICATION_LIMIT_REACHED" | "INTERNAL_SERVER_ERROR" | "MERCHANT_CONFIGURATION_INCOMPLETE" | (string & {});
                 /** @description For people; may be reworded. */
                 message: string;
                 details?: components["schemas"]["ErrorDetails"];
@@ -1180,30 +1125,42 @@ export interface components {
             field?: string;
             /** @description MISSING_FIELD: every required field that is absent. */
             fields?: string[];
-            /** @description AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent. */
+            /**
+             * Format: double
+             * @description AMOUNT_TOO_LOW / AMOUNT_TOO_HIGH: pounds sent.
+             */
             provided_loan_amount?: number;
-            /** @description AMOUNT_TOO_LOW: lowest loan amount in pounds. */
+            /**
+             * Format: double
+             * @description AMOUNT_TOO_LOW: lowest loan amount in pounds.
+             */
             minimum_required?: number;
-            /** @description AMOUNT_TOO_HIGH: highest loan amount in pounds. */
+            /**
+             * Format: double
+             * @description AMOUNT_TOO_HIGH: highest loan amount in pounds.
+             */
             maximum_allowed?: number;
             /** @description MERCHANT_NOT_FOUND / MERCHANT_CONFIGURATION_INCOMPLETE: the merchant. */
             merchant_id?: string;
             /** @description MERCHANT_CONFIGURATION_INCOMPLETE: set-up that is missing. */
             missing_fields?: string[];
             /**
-             * @description WEBHOOK_NOT_REGISTERED / RECOVERY_UNDER_WAY / TEST_NOTIFICATION_LIMIT_REACHED: that of the key.
-             * @enum {string}
+             * @description WEBHOOK_NOT_REGISTERED / RECOVERY_UNDER_WAY / TEST_NOTIFICATION_LIMIT_REACHED: that of the key. Known values: `sandbox`, `live`. Others may be added.
+             * @example sandbox
+             * @example live
              */
-            environment?: "sandbox" | "live";
+            environment?: "sandbox" | "live" | (string & {});
             /**
-             * @description NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over.
-             * @enum {string}
+             * @description NOTIFICATION_NOT_RESENDABLE: `under_way`, `test`, or `payload_removed`, its time of keeping being over. Others may be added.
+             * @example under_way
+             * @example test
+             * @example payload_removed
              */
-            reason?: "under_way" | "test" | "payload_removed";
+            reason?: "under_way" | "test" | "payload_removed" | (string & {});
             /** @description RECOVERY_UNDER_WAY: the one that is. Absent while another call of yours is being counted. */
             recovery_id?: string;
             /** @description EVENT_NOT_APPLICABLE: the states that may follow now. */
-            may_follow?: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded")[];
+            may_follow?: ("created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {}))[];
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: deliveries per month (UTC). */
             limit?: number;
             /** @description TEST_NOTIFICATION_LIMIT_REACHED: delivered in this month. */
@@ -1236,12 +1193,16 @@ export interface components {
         RateLimitRemaining: number;
         /** @description Seconds until the window resets, rounded up. Wait at least that long after a 429. */
         RateLimitReset: number;
+        /** @description Calls per window. */
+        XRateLimitLimit: number;
+        /** @description Calls left in this window. */
+        XRateLimitRemaining: number;
         /** @description Unix second at which the window resets. */
         XRateLimitReset: number;
         /** @description Seconds to wait before trying again. */
         RetryAfter: number;
         /** @description How to authenticate. */
-        WWWAuthenticate: "Bearer";
+        WWWAuthenticate: string;
     };
     pathItems: never;
 }
@@ -1274,8 +1235,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1290,7 +1251,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1301,7 +1262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The merchant does not exist, or does not for you. */
@@ -1312,13 +1273,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description No credit product at all is offered for this amount. */
@@ -1329,13 +1290,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many from your address without a valid key. */
@@ -1346,14 +1307,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side, or a merchant whose set-up is incomplete. */
@@ -1363,7 +1324,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1393,8 +1354,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1410,8 +1371,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1426,7 +1387,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1437,7 +1398,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description No webhook is registered for the key's environment. */
@@ -1448,13 +1409,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
@@ -1465,14 +1426,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -1482,7 +1443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1530,8 +1491,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1546,7 +1507,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1557,7 +1518,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description There is no such path or method. */
@@ -1567,7 +1528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -1578,14 +1539,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -1595,7 +1556,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1625,8 +1586,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1641,7 +1602,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1652,7 +1613,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -1662,7 +1623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -1673,14 +1634,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -1690,7 +1651,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1720,8 +1681,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1736,7 +1697,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1747,7 +1708,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -1757,7 +1718,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It cannot be sent again now; `details.reason` says why. Or there is no active endpoint. */
@@ -1768,13 +1729,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -1785,14 +1746,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -1802,7 +1763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1834,8 +1795,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1851,8 +1812,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1867,7 +1828,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1878,7 +1839,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description There is no such path or method. */
@@ -1888,7 +1849,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A recovery is under way, another call of yours is being counted, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint. */
@@ -1899,13 +1860,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -1916,14 +1877,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -1933,7 +1894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1963,8 +1924,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -1979,7 +1940,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -1990,7 +1951,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -2000,7 +1961,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2011,14 +1972,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2028,7 +1989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2058,8 +2019,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -2074,7 +2035,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -2085,7 +2046,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -2095,7 +2056,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2106,14 +2067,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2123,7 +2084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2155,8 +2116,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -2171,7 +2132,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -2182,7 +2143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -2192,7 +2153,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The quote has 20 simulated applications, or yours have every reference of this lender. */
@@ -2203,13 +2164,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2220,14 +2181,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2237,7 +2198,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2272,8 +2233,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -2288,7 +2249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -2299,7 +2260,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
@@ -2309,7 +2270,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description This state cannot follow now; `details.may_follow` has those that can. Or the application has 100 events. */
@@ -2320,13 +2281,13 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2337,14 +2298,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2354,7 +2315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2381,8 +2342,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -2397,7 +2358,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -2408,7 +2369,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description There is no such path or method. */
@@ -2418,7 +2379,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2429,14 +2390,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2446,7 +2407,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2473,8 +2434,8 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     [name: string]: unknown;
                 };
@@ -2489,7 +2450,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description The key is missing or not valid. */
@@ -2500,7 +2461,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description There is no such path or method. */
@@ -2510,7 +2471,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
@@ -2521,14 +2482,14 @@ export interface operations {
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                     "RateLimit-Reset": components["headers"]["RateLimitReset"];
-                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
-                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Limit": components["headers"]["XRateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["XRateLimitRemaining"];
                     "X-RateLimit-Reset": components["headers"]["XRateLimitReset"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description A fault on our side. */
@@ -2538,7 +2499,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2562,7 +2523,148 @@ export interface operations {
         /** @description At most 20 KB. */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CreditApplicationEvent"];
+                "application/json": {
+                    /**
+                     * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
+                     * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                     */
+                    event_id: string;
+                    /**
+                     * @description More may be added: answer 2xx to what you do not know, and drop it. Known values: `credit_application.created`, `credit_application.submitted`, `credit_application.referred`, `credit_application.accepted`, `credit_application.action_required`, `credit_application.deposit_paid`, `credit_application.signed`, `credit_application.ready`, `credit_application.activated`, `credit_application.paid_out`, `credit_application.completed`, `credit_application.declined`, `credit_application.cancelled`, `credit_application.expired`, `credit_application.partially_refunded`, `credit_application.refunded`. Others may be added.
+                     * @example credit_application.accepted
+                     * @example credit_application.created
+                     * @example credit_application.submitted
+                     * @example credit_application.referred
+                     * @example credit_application.action_required
+                     * @example credit_application.deposit_paid
+                     * @example credit_application.signed
+                     * @example credit_application.ready
+                     * @example credit_application.activated
+                     * @example credit_application.paid_out
+                     * @example credit_application.completed
+                     * @example credit_application.declined
+                     * @example credit_application.cancelled
+                     * @example credit_application.expired
+                     * @example credit_application.partially_refunded
+                     * @example credit_application.refunded
+                     */
+                    event_type: "credit_application.created" | "credit_application.submitted" | "credit_application.referred" | "credit_application.accepted" | "credit_application.action_required" | "credit_application.deposit_paid" | "credit_application.signed" | "credit_application.ready" | "credit_application.activated" | "credit_application.paid_out" | "credit_application.completed" | "credit_application.declined" | "credit_application.cancelled" | "credit_application.expired" | "credit_application.partially_refunded" | "credit_application.refunded" | (string & {});
+                    /**
+                     * @description The form of the event. Known values: `v1`. Others may be added.
+                     * @example v1
+                     */
+                    api_version: "v1" | (string & {});
+                    /**
+                     * @description That of the key that made the quote, or asked for the test. Known values: `sandbox`, `live`. Others may be added.
+                     * @example sandbox
+                     * @example live
+                     */
+                    environment: "sandbox" | "live" | (string & {});
+                    /**
+                     * Format: date-time
+                     * @description When the event was made, UTC.
+                     * @example 2026-11-21T12:00:00.000Z
+                     */
+                    created_at: string;
+                    /**
+                     * @description Counts the events of one application: drop one that is older than what you have.
+                     * @example 3
+                     */
+                    sequence: number;
+                    data: {
+                        /**
+                         * @description The application.
+                         * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                         */
+                        credit_application_id: string;
+                        /**
+                         * @description The quote it came from.
+                         * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
+                         */
+                        service_quote_id: string;
+                        /**
+                         * @description The reference sent with the quote.
+                         * @example basket 2041
+                         */
+                        merchant_reference: string | null;
+                        /**
+                         * @description The merchant of the quote.
+                         * @example M100001
+                         */
+                        merchant_id: string;
+                        /**
+                         * @description Key of the lender.
+                         * @example lender_a
+                         */
+                        lender: string;
+                        /**
+                         * @description The lender's own reference; its format differs per lender.
+                         * @example AB12CD34
+                         */
+                        lender_reference: string;
+                        /**
+                         * @description State of the application. More may be added: leave alone what you do not know. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
+                         * @example accepted
+                         * @example created
+                         * @example submitted
+                         * @example referred
+                         * @example action_required
+                         * @example deposit_paid
+                         * @example signed
+                         * @example ready
+                         * @example activated
+                         * @example paid_out
+                         * @example completed
+                         * @example declined
+                         * @example cancelled
+                         * @example expired
+                         * @example partially_refunded
+                         * @example refunded
+                         */
+                        status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {});
+                        /**
+                         * @description Null for the first event of an application. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
+                         * @example accepted
+                         * @example created
+                         * @example submitted
+                         * @example referred
+                         * @example action_required
+                         * @example deposit_paid
+                         * @example signed
+                         * @example ready
+                         * @example activated
+                         * @example paid_out
+                         * @example completed
+                         * @example declined
+                         * @example cancelled
+                         * @example expired
+                         * @example partially_refunded
+                         * @example refunded
+                         */
+                        previous_status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {}) | null;
+                        /**
+                         * @description Amount financed, in pounds.
+                         * @example 900.00
+                         */
+                        loan_amount: string;
+                        /**
+                         * @description Deposit, in pounds.
+                         * @example 900.00
+                         */
+                        customer_deposit: string;
+                        /**
+                         * Format: date-time
+                         * @description When the lender says it happened, UTC.
+                         * @example 2026-11-21T12:00:00.000Z
+                         */
+                        occurred_at: string;
+                        /**
+                         * @description The credit product that was applied for; null when the link named none.
+                         * @example Classic credit 12 months
+                         */
+                        credit_product: string | null;
+                    };
+                };
             };
         };
         responses: {
@@ -2594,7 +2696,7 @@ export interface operations {
             query?: never;
             header: {
                 /** @description Only test events have it. */
-                "Service-Test": "true";
+                "Service-Test": string;
                 /** @description When it was signed, in Unix seconds, and for each of your live secrets the HMAC-SHA256 of `<t>.<body>` in hex. The key is what follows `whsec_` in the secret, decoded from base64. */
                 "Service-Signature": string;
                 /** @description The `event_id` (Standard Webhooks). */
@@ -2609,7 +2711,100 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TestEvent"];
+                "application/json": {
+                    /**
+                     * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
+                     * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                     */
+                    event_id: string;
+                    /**
+                     * @description Drop it: it stands for no application. Known values: `credit_application.test`. Others may be added.
+                     * @example credit_application.test
+                     */
+                    event_type: "credit_application.test" | (string & {});
+                    /**
+                     * @description The form of the event. Known values: `v1`. Others may be added.
+                     * @example v1
+                     */
+                    api_version: "v1" | (string & {});
+                    /**
+                     * @description That of the key that made the quote, or asked for the test. Known values: `sandbox`, `live`. Others may be added.
+                     * @example sandbox
+                     * @example live
+                     */
+                    environment: "sandbox" | "live" | (string & {});
+                    /**
+                     * Format: date-time
+                     * @description When the event was made, UTC.
+                     * @example 2026-11-21T12:00:00.000Z
+                     */
+                    created_at: string;
+                    /**
+                     * @description Counts the events of one application: drop one that is older than what you have.
+                     * @example 3
+                     */
+                    sequence: number;
+                    data: {
+                        /**
+                         * @description The application.
+                         * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
+                         */
+                        credit_application_id: string;
+                        /**
+                         * @description The quote it came from.
+                         * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
+                         */
+                        service_quote_id: string;
+                        /**
+                         * @description The reference sent with the quote.
+                         * @example basket 2041
+                         */
+                        merchant_reference: string | null;
+                        /**
+                         * @description The merchant of the quote.
+                         * @example M100001
+                         */
+                        merchant_id: string;
+                        /**
+                         * @description Key of the lender.
+                         * @example lender_a
+                         */
+                        lender: string;
+                        /**
+                         * @description The lender's own reference; its format differs per lender.
+                         * @example AB12CD34
+                         */
+                        lender_reference: string;
+                        /**
+                         * @description No state of an application. Known values: `test`. Others may be added.
+                         * @example test
+                         */
+                        status: "test" | (string & {});
+                        /** @description Always null. */
+                        previous_status: string | null;
+                        /**
+                         * @description Amount financed, in pounds.
+                         * @example 900.00
+                         */
+                        loan_amount: string;
+                        /**
+                         * @description Deposit, in pounds.
+                         * @example 900.00
+                         */
+                        customer_deposit: string;
+                        /**
+                         * Format: date-time
+                         * @description When the lender says it happened, UTC.
+                         * @example 2026-11-21T12:00:00.000Z
+                         */
+                        occurred_at: string;
+                        /**
+                         * @description The credit product that was applied for; null when the link named none.
+                         * @example Classic credit 12 months
+                         */
+                        credit_product: string | null;
+                    };
+                };
             };
         };
         responses: {

@@ -1,4 +1,4 @@
-import type { components, operations } from './schema.js';
+import type { components, operations, webhooks } from './schema.js';
 
 type Schemas = components['schemas'];
 
@@ -9,19 +9,23 @@ export type Product = Schemas['Product'];
 /** What `POST /v1/notifications/test` answers in `data`. */
 export type TestNotification = Schemas['TestNotificationResponse']['data'];
 /** The body of a webhook. Tell them apart by `event_type`; answer 2xx to one that you do not know. */
-export type WebhookEvent = Schemas['CreditApplicationEvent'] | Schemas['TestEvent'];
+export type WebhookEvent = {
+  [Name in keyof webhooks]: webhooks[Name]['post']['requestBody']['content']['application/json'];
+}[keyof webhooks];
 
+type WhenRead = 'payload' | 'attempt_log';
 /** A notification in a list. */
-export type NotificationSummary = Schemas['NotificationListResponse']['data']['notifications'][number];
+export type NotificationSummary = Omit<Schemas['Notification'], WhenRead>;
 /** A notification with its payload and every attempt. */
-export type Notification = Schemas['NotificationResponse']['data'];
+export type Notification = NotificationSummary & Required<Pick<Schemas['Notification'], WhenRead>>;
 /** What `POST /v1/notifications/{notification_id}/resend` answers in `data`. */
 export type Resend = Schemas['ResendResponse']['data'];
 /** How far a recovery has come. */
 export type Recovery = Schemas['RecoveryResponse']['data'];
 /** A credit application with its events. */
 export type CreditApplication = Schemas['CreditApplicationResponse']['data'];
-export type ApplicationStatus = CreditApplication['status'];
+/** A state that `simulateEvent` may report. */
+export type ApplicationStatus = Schemas['SimulateEventRequest']['status'];
 /** The quote of an application to simulate, one of its products, and a story to be recorded at once. */
 export type Simulation = Schemas['SimulateApplicationRequest'];
 export type WebhookEndpoint = Schemas['WebhookEndpointResponse']['data'];

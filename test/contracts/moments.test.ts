@@ -1,0 +1,37 @@
+import { readLenderEvent } from '../../contracts/credit-application';
+import { readRecoverRequest } from '../../contracts/notification-recovery';
+import { readListQuery } from '../../contracts/notifications';
+
+const AT = new Date('2026-11-21T11:59:58.120Z');
+
+test.each([
+  '2026-11-21T11:59:58.120Z',
+  '2026-11-21t11:59:58.120z',
+  '2026-11-21T11:59:58.12z',
+  '2026-11-21T12:59:58.120+01:00',
+  '2026-11-21T12:59:58.120+0100',
+  '2026-11-21t06:29:58.120-0530',
+])('%s is a moment, in a filter, a body and an event of a lender', (sent) => {
+  const event = { lender_event_id: '1', status: 'accepted', occurred_at: sent };
+  expect(readListQuery({ created_from: sent })).toMatchObject({ value: { created_from: AT } });
+  expect(readRecoverRequest({ created_from: sent, created_to: sent })).toMatchObject({
+    value: { created_from: AT, created_to: AT },
+  });
+  expect(readLenderEvent(event)).toMatchObject({ value: { occurred_at: AT } });
+});
+
+const FORM = 'created_from must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.';
+test.each([
+  ['2026-11-21', FORM],
+  ['20261121T115958Z', FORM],
+  ['2026-11-21T11:59:58', FORM],
+  ['2026-11-21 11:59:58Z', FORM],
+  ['2026-11-21T11:59:58+01', FORM],
+  ['2026-11-21T11:59:58+01000', FORM],
+  ['2026-02-30T11:59:58z', FORM],
+  ['2026-11-21T11:59:58+9900', FORM],
+  ['1926-11-21t11:59:58z', 'created_from must lie between the years 2000 and 2099.'],
+  [20_261_121, 'created_from is of the wrong type.'],
+])('%s is none', (sent, message) => {
+  expect(readListQuery({ created_from: sent })).toMatchObject({ violation: { message } });
+});
