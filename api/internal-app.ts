@@ -79,7 +79,7 @@ function addApplications(app: FastifyInstance, deps: ListenerDeps): void {
     keyed.decorateRequest('service');
     keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless, deps.onKeyUsed));
     createCreditApplication(keyed, queries, metrics);
-    recordLenderEvent(keyed, queries);
+    recordLenderEvent(keyed, queries, metrics);
     getCreditApplication(keyed, queries);
   });
 }

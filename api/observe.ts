@@ -71,6 +71,13 @@ export function createApiMetrics(deps: {
       'Applications opened from a quote that had 20 or more already.',
     ),
     testLimitRefused,
+    // Lenders are few, and only pairs that were reported have a series.
+    lenderContradictions: new Counter({
+      name: 'pfqs_lender_contradictions_total',
+      help: "Lenders' events that were not applied because they contradict the application's state, by lender and both states.",
+      labelNames: ['lender', 'from', 'to'] as const,
+      registers,
+    }),
     rateLimitFallbacks: counter(
       'pfqs_rate_limit_fallback_total',
       'Calls counted in memory because Redis was away, hung or failing.',

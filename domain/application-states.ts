@@ -117,12 +117,30 @@ export interface Standing {
 }
 
 /** A state dated ahead of our clock counts from its application, so that the next event is not late. */
-export function judgeEvent(
-  { state, stateOccurredAt, updatedAt }: Standing,
-  event: Pick<WaitingEvent, 'status' | 'occurredAt'>,
-): Verdict {
-  const since = stateOccurredAt < updatedAt ? stateOccurredAt : updatedAt;
-  return judgeStatus(state, event.status, event.occurredAt < since);
+function happenedEarlier(
+  { stateOccurredAt, updatedAt }: Standing,
+  { occurredAt }: Pick<WaitingEvent, 'occurredAt'>,
+): boolean {
+  return occurredAt < (stateOccurredAt < updatedAt ? stateOccurredAt : updatedAt);
+}
+
+export function judgeEvent(at: Standing, event: Pick<WaitingEvent, 'status' | 'occurredAt'>): Verdict {
+  return judgeStatus(at.state, event.status, happenedEarlier(at, event));
+}
+
+/** Ends that an application can reach before it is submitted. */
+const BEFORE_SUBMITTED: readonly ApplicationState[] = ['cancelled', 'expired'];
+
+/**
+ * Whether an event that can never be applied contradicts what the lender has reported: it follows an end, or
+ * steps back without being a late report. A late report is of a step on the way to the state: one that the
+ * lender dates before it, or `submitted`, which lenders that skip it often date when they send it.
+ */
+export function contradicts(at: Standing, event: Pick<WaitingEvent, 'status' | 'occurredAt'>): boolean {
+  if (judgeEvent(at, event) !== 'not_applied') return false;
+  const isOnTheWay = AHEAD.get(event.status)?.has(at.state) === true;
+  const isLateSubmitted = event.status === 'submitted' && !BEFORE_SUBMITTED.includes(at.state);
+  return !(isOnTheWay && (happenedEarlier(at, event) || isLateSubmitted));
 }
 
 /** In the order in which they happened, or of the states at the same moment. */

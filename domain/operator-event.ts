@@ -11,6 +11,8 @@ export const OPERATOR_EVENT_KINDS = [
   'notifications_expired',
   /** A lender skipped required steps; after the wait its application was moved on without them. */
   'lender_steps_missing',
+  /** A lender reported a state that cannot follow: after an end, or a step back. It was not applied. */
+  'lender_contradiction',
   /** More than 20 applications were opened from one quote. */
   'quote_crowded',
   /** A run of the retention removed more than what comes of age in a day (domain/retention.ts). */
@@ -41,6 +43,10 @@ export function describeOperatorEvent(kind: OperatorEventKind, details: Record<s
       return `${count} expired after 30 days`;
     case 'quote_crowded':
       return `more than 20 applications from ${String(details['service_quote_id'])}: a page that many shoppers see, or an integration at fault? ops applications list --quote`;
+    case 'lender_contradiction': {
+      const what = `${String(details['application_id'])}: ${String(details['to'])} reported after ${String(details['from'])}`;
+      return `${what}, not applied and not sent; ask ${String(details['lender'])} which is true of ${String(details['lender_reference'])}`;
+    }
     case 'lender_steps_missing': {
       const words = (value: unknown) => (Array.isArray(value) ? value.join(', ') : '');
       const where = `${String(details['application_id'])}: ${words(details['applied'])} applied to ${String(details['state_before'])}`;

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { findApplication, listApplications, listWaitingEvents } from '../db/applications/applications';
 import type { Application, ApplicationStory, LenderEvent } from '../db/applications/applications';
+import { operatorEventsOf } from '../db/audit/operator-events';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
+import { describeOperatorEvent } from '../domain/operator-event';
 import { environmentOption, inPages, paged, spanOf, withSpan, wordsOption, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
-import { existing, facts, listed, snakeCased, type Answer } from './output';
+import { existing, facts, listed, moment, printable, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
   ops applications list --partner P100001 --state accepted
@@ -82,9 +84,10 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
   const show = withId(applications.command('show'), 'application', '<application-id>').description(
     'One application: all that its lender reported, and all that its partner is sent.',
   );
-  handle(show, deps, async ({ db }, applicationId = '') =>
-    storyAnswer(existing(await findApplication(db, applicationId, 'all'), `Application ${applicationId}`)),
-  );
+  handle(show, deps, async ({ db }, applicationId = '') => {
+    const story = existing(await findApplication(db, applicationId, 'all'), `Application ${applicationId}`);
+    return storyAnswer(story, await operatorEventsOf(db, story.application));
+  });
 }
 
 function view(application: Application) {
@@ -112,7 +115,10 @@ const waitingView = ({ lenderEventId, status, occurredAt, receivedAt, waitsUntil
 const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
 
-function storyAnswer({ application, events, notifications }: ApplicationStory): Answer {
+function storyAnswer(
+  { application, events, notifications }: ApplicationStory,
+  operatorEvents: Awaited<ReturnType<typeof operatorEventsOf>>,
+): Answer {
   const fromLender = listed(events, eventView, {
     received: 'received_at',
     status: 'status',
@@ -131,13 +137,23 @@ function storyAnswer({ application, events, notifications }: ApplicationStory): 
     delivered: 'delivered_at',
     made: 'created_at',
   });
+  const noticed = operatorEvents.map(
+    ({ happenedAt, kind, details }) =>
+      `\n  ${moment(happenedAt)} ${kind}: ${printable(describeOperatorEvent(kind, details))}`,
+  );
   return {
-    json: { ...view(application), lender_events: fromLender.json, notifications: toPartner.json },
+    json: {
+      ...view(application),
+      lender_events: fromLender.json,
+      notifications: toPartner.json,
+      operator_events: operatorEvents.map(snakeCased),
+    },
     text: (most) =>
       [
         facts(view(application)),
         `What the lender reported, in the order of arrival:\n${fromLender.text(most)}`,
         `What the partner is sent:\n${toPartner.text(most)}`,
+        ...(noticed.length > 0 ? [`What the service noticed:${noticed.join('')}`] : []),
       ].join('\n\n'),
   };
 }

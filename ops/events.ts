@@ -16,7 +16,7 @@ const DEFAULT_SPAN_DAYS = 7;
 
 export function addEventCommands(program: Command, deps: OpsDeps): void {
   const about =
-    'What the service noticed by itself: failing and disabled endpoints, expiring notifications, steps that lenders left out.';
+    'What the service noticed by itself: failing and disabled endpoints, expiring notifications, steps that lenders left out, what they contradicted.';
   const list = group(program, 'events', about, EXAMPLES)
     .command('list')
     .description('Events, newest first.')

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { contradictionsOfDay } from '../db/audit/operator-events';
 import { listEndpoints } from '../db/endpoints/endpoints';
 import { backlog, deliveryFigures } from '../db/figures';
 import { listPauses } from '../db/notifications/hold';
@@ -33,6 +34,8 @@ const PAUSED_LONG_MS = 86_400_000;
 const BACKUP_OLD_MS = 26 * 3_600_000;
 /** As PartnerFailing has it: a single failure is what the retry ladder is for. */
 const FAILING_LONG_MS = 3_600_000;
+/** As LenderContradicts has it. */
+const CONTRADICTIONS_MOST = 3;
 /** As NoCurrentBuild has it. */
 const NO_BUILD = 'No build is current: workers send nothing before `ops deployments set-current`';
 const WATCH_SECONDS = 5;
@@ -42,7 +45,7 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
   const status = program
     .command('status')
     .description(
-      'Is it well? Processes, Temporal, Postgres, backlog, endpoints, pauses, backup. Exit code 1 when not.',
+      'Is it well? Processes, Temporal, Postgres, backlog, endpoints, pauses, lenders, backup. Exit code 1 when not.',
     )
     .option('--watch [seconds]', 'again every so many seconds, 5 by default', wholeNumber(1, 3_600))
     .addHelpText('after', examplesText(EXAMPLES));
@@ -88,6 +91,7 @@ async function readStored(db: Db) {
     deliveries: await deliveryFigures(db),
     endpoints: found.filter(({ state, failingSince }) => state === 'disabled' || failingSince !== null),
     pauses: await listPauses(db),
+    contradictions: (await contradictionsOfDay(db)).filter(({ count }) => count > 0),
   };
 }
 
@@ -126,7 +130,7 @@ const endpointName = ({ partnerId, environment }: Stored['endpoints'][number]) =
 
 /** What somebody has to look at; the rest is in the lines. */
 function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
-  const { postgres, processes, backlog, deliveries, endpoints } = stored;
+  const { postgres, processes, backlog, deliveries, endpoints, contradictions } = stored;
   const msSince = (since: Date | null) => (since === null ? 0 : at.getTime() - since.getTime());
   const runs = (kind: 'api' | 'worker') => processes.some((one) => one.kind === kind && !one.lost);
   const backupIsOld =
@@ -153,13 +157,17 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
       return [failingMs > FAILING_LONG_MS, `${name} has failed for ${timeText(failingMs)}`];
     }),
     [deliveries.oldestPausedMs > PAUSED_LONG_MS, 'Paused: for more than a day'],
+    ...contradictions.map(({ lender, environment, count }): Check => [
+      environment === 'live' && count > CONTRADICTIONS_MOST,
+      `Lender ${lender} contradicted the state of an application ${count} times in 24 h: ops events list --kind lender_contradiction`,
+    ]),
     [!embedded && backupIsOld, 'Backup: none in the last 26 hours'],
   ];
   return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
 }
 
 function storedLines(stored: Stored, at: Date, embedded: boolean) {
-  const { postgres, processes, backlog, deliveries, endpoints, pauses } = stored;
+  const { postgres, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
   const { queued, started, held } = deliveries.undelivered;
   const oldest = (ms: number) => (ms === 0 ? '' : ` (oldest ${timeText(ms)})`);
   const stateText = (one: Stored['endpoints'][number]) =>
@@ -181,6 +189,10 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
     Paused:
       pauses.map((one) => `${one.partnerId} ${pauseText(one)}`).join('; ') ||
       `no partner${single}${oldest(deliveries.oldestPausedMs)}`,
+    Lenders:
+      contradictions
+        .map((one) => `${one.lender} ${one.environment} contradicted a state ${one.count} times in 24 h`)
+        .join('; ') || 'none contradicted a state in 24 h',
     'Last backup':
       postgres.lastBackupAt === null
         ? `none${embedded ? ': the embedded stack makes none' : ''}`
@@ -188,7 +200,8 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
   };
 }
 
-const storedView = ({ postgres, processes, backlog, deliveries, endpoints, pauses }: Stored) => {
+const storedView = (stored: Stored) => {
+  const { postgres, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
   const { lastBackupAt, inUse: _, ...server } = postgres;
   return {
     postgres: server,
@@ -206,6 +219,8 @@ const storedView = ({ postgres, processes, backlog, deliveries, endpoints, pause
       partners: pauses.map(snakeCased),
       oldest_seconds: Math.round(deliveries.oldestPausedMs / 1_000),
     },
+    /** Of the last 24 hours. */
+    lender_contradictions: contradictions,
     last_backup_at: lastBackupAt,
   };
 };

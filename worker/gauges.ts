@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
+import { contradictionsOfDay } from '../db/audit/operator-events';
 import {
   backlog,
   databaseFigures,
@@ -123,6 +124,14 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     pfqs_lender_events_overdue_seconds: [
       'Time since the first wait was over that has not been ended yet.',
       ({ overdueSeconds }) => overdueSeconds,
+    ],
+  });
+  addGauges(registry, () => contradictionsOfDay(sql), {
+    pfqs_lender_contradictions: [
+      "Lenders' events of the last 24 hours that contradict the state of their application, by lender and environment.",
+      (found) => found.map(({ count, ...labels }) => [labels, count] as const),
+      'lender',
+      'environment',
     ],
   });
   addGauges(registry, () => databaseFigures(db), {

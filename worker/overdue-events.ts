@@ -18,12 +18,12 @@ export function startWorkerOverdueEvents({ db, logger, metrics, everyMs }: Worke
       if (stopped()) break;
       // An application whose event cannot be applied must not delay the others.
       try {
-        const event = await inRound(applyOverdueEvents(db, applicationId, applicationEventText));
-        if (event === null) continue;
-        applied += 1;
-        metrics.lenderStepsMissing.inc();
-        const { kind, partnerId, environment, details } = event;
-        logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));
+        const events = await inRound(applyOverdueEvents(db, applicationId, applicationEventText));
+        if (events.length > 0) applied += 1;
+        for (const { kind, partnerId, environment, details } of events) {
+          if (kind === 'lender_steps_missing') metrics.lenderStepsMissing.inc();
+          logger.warn({ kind, partnerId, environment, ...details }, describeOperatorEvent(kind, details));
+        }
       } catch (error) {
         logger.warn({ err: error }, `overdue lender events of ${applicationId} could not be applied`);
       }

@@ -121,7 +121,11 @@ function refusal(answer: Refusal): ApiError {
 
 const PATH = '/internal/v1/credit-applications/:credit_application_id';
 
-export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): void {
+export function recordLenderEvent(
+  app: FastifyInstance,
+  queries: ApiQueries,
+  metrics: Pick<ApiMetrics, 'lenderContradictions'>,
+): void {
   const sendAnswer = answerer(lenderEventResponseSchema);
 
   app.post<ApplicationPath>(`${PATH}/lender-events`, async (request, reply) => {
@@ -144,6 +148,14 @@ export function recordLenderEvent(app: FastifyInstance, queries: ApiQueries): vo
     if (answer.kind === 'exists') {
       const message = "The lender's event id stands for another event.";
       throw new ApiError('LENDER_EVENT_EXISTS', message, { field: 'lender_event_id' });
+    }
+    for (const { kind, partnerId, environment, details } of answer.contradictions) {
+      const { lender, from, to } = details as Record<'lender' | 'from' | 'to', string>;
+      metrics.lenderContradictions.inc({ lender, from, to });
+      request.log.warn(
+        { requestId: request.id, kind, partnerId, environment, ...details },
+        describeOperatorEvent(kind, details),
+      );
     }
     return sendAnswer(reply, {
       credit_application_id: answer.event.applicationId,

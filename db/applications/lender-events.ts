@@ -1,6 +1,12 @@
 import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { WriteChange } from '../../domain/application';
-import { byOccurrence, judgeEvent, missingSteps, nextToApply } from '../../domain/application-states';
+import {
+  byOccurrence,
+  contradicts,
+  judgeEvent,
+  missingSteps,
+  nextToApply,
+} from '../../domain/application-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../keys';
@@ -19,7 +25,13 @@ export interface NewLenderEvent extends Pick<
 }
 
 type LenderEventAnswer =
-  | { readonly kind: 'recorded'; readonly event: LenderEvent; readonly isNew: boolean }
+  | {
+      readonly kind: 'recorded';
+      readonly event: LenderEvent;
+      readonly isNew: boolean;
+      /** Operator events of what contradicts the application's state: this event, or one that waited. */
+      readonly contradictions: readonly OperatorEvent[];
+    }
   | { readonly kind: 'exists' }
   /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
@@ -55,12 +67,20 @@ export async function recordLenderEvent(
     });
     // Another call has stored the same id for another application.
     if (event === null) return { kind: 'exists' };
-    if (verdict !== 'applied') return { kind: 'recorded', event, isNew: true };
+    if (verdict !== 'applied') {
+      const contradictions = await noteContradictions(tx, application, [event]);
+      return { kind: 'recorded', event, isNew: true, contradictions };
+    }
     const applied = await applyLenderEvent(tx, application, event, write);
-    const { state: stateAfter } = (await settleWaiting(tx, applied, { write, skips: false })).application;
-    if (stateAfter === event.stateAfter) return { kind: 'recorded', event, isNew: true };
+    const { application: settled, contradictions } = await settleWaiting(tx, applied, {
+      write,
+      skips: false,
+    });
+    const { state: stateAfter } = settled;
+    const recorded = { kind: 'recorded', isNew: true, contradictions } as const;
+    if (stateAfter === event.stateAfter) return { ...recorded, event };
     await tx.update(lenderEvents).set({ stateAfter }).where(eq(lenderEvents.eventNumber, event.eventNumber));
-    return { kind: 'recorded', event: { ...event, stateAfter }, isNew: true };
+    return { ...recorded, event: { ...event, stateAfter } };
   });
 }
 
@@ -69,7 +89,7 @@ function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
     event.applicationId === wanted.applicationId &&
     event.status === wanted.status &&
     event.occurredAt.getTime() === wanted.occurredAt.getTime();
-  return same ? { kind: 'recorded', event, isNew: false } : { kind: 'exists' };
+  return same ? { kind: 'recorded', event, isNew: false, contradictions: [] } : { kind: 'exists' };
 }
 
 async function findEvent(tx: DbOrTransaction, application: Application, lenderEventId: string) {
@@ -175,8 +195,41 @@ async function settleWaiting(
     const numbers = ended.map(({ eventNumber }) => eventNumber);
     await tx.update(lenderEvents).set({ waitsUntil: null }).where(inArray(lenderEvents.eventNumber, numbers));
   }
-  return { application: current, moves };
+  return { application: current, moves, contradictions: await noteContradictions(tx, current, ended) };
 }
+
+/** Stores an operator event for each event that contradicts the state of its application. @returns those */
+async function noteContradictions(
+  tx: DbOrTransaction,
+  application: Application,
+  notApplied: readonly LenderEvent[],
+): Promise<OperatorEvent[]> {
+  const found = notApplied
+    .filter((event) => contradicts(application, event))
+    .map(({ lenderEventId, status, occurredAt }) =>
+      operatorEvent('lender_contradiction', application, {
+        from: application.state,
+        to: status,
+        lender_event_id: lenderEventId,
+        occurred_at: occurredAt,
+        state_occurred_at: application.stateOccurredAt,
+      }),
+    );
+  await appendOperatorEvents(tx, found);
+  return found;
+}
+
+const operatorEvent = (
+  kind: OperatorEvent['kind'],
+  { applicationId, partnerId, environment, lender, lenderReference }: Application,
+  more: OperatorEvent['details'],
+): OperatorEvent => ({
+  kind,
+  partnerId,
+  environment,
+  endpointId: null,
+  details: { application_id: applicationId, lender, lender_reference: lenderReference, ...more },
+});
 
 const OVERDUE = `
   select application_id as id from lender_events where waits_until <= service_now()
@@ -189,35 +242,29 @@ export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
  * Applies the events of an application whose wait is over, without the missing steps, in one
  * transaction under the lock of its row, and stores an operator event that names those steps. It skips
  * a locked row, and the next round tries again.
- * @returns the operator event; null when there was nothing to apply
+ * @returns the operator events, those of events that contradict the state too; none when there was nothing to apply
  */
-export async function applyOverdueEvents(db: Db, applicationId: string, write: WriteChange) {
+export async function applyOverdueEvents(
+  db: Db,
+  applicationId: string,
+  write: WriteChange,
+): Promise<readonly OperatorEvent[]> {
   return db.transaction(async (tx) => {
     const [before] = await tx
       .select()
       .from(creditApplications)
       .where(eq(creditApplications.applicationId, applicationId))
       .for('update', { skipLocked: true });
-    if (before === undefined) return null;
-    const { moves } = await settleWaiting(tx, before, { write, skips: true });
+    if (before === undefined) return [];
+    const { moves, contradictions } = await settleWaiting(tx, before, { write, skips: true });
     const missing = new Set(moves.flatMap(({ from, to }) => missingSteps(from, to)));
-    if (missing.size === 0) return null;
-    const { partnerId, environment, lender, lenderReference, state } = before;
-    const event: OperatorEvent = {
-      kind: 'lender_steps_missing',
-      partnerId,
-      environment,
-      endpointId: null,
-      details: {
-        application_id: applicationId,
-        lender,
-        lender_reference: lenderReference,
-        state_before: state,
-        missing: [...missing],
-        applied: moves.map(({ to }) => to),
-      },
-    };
+    if (missing.size === 0) return contradictions;
+    const event = operatorEvent('lender_steps_missing', before, {
+      state_before: before.state,
+      missing: [...missing],
+      applied: moves.map(({ to }) => to),
+    });
     await appendOperatorEvents(tx, [event]);
-    return event;
+    return [event, ...contradictions];
   });
 }

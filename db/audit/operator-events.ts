@@ -1,7 +1,7 @@
-import { and, desc, inArray, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, lt, sql } from 'drizzle-orm';
 import type { OperatorEventKind } from '../../domain/operator-event';
 import type { Tenant } from '../../domain/tenant';
-import type { DbOrTransaction } from '../postgres/connect';
+import { runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { operatorEvents } from '../schema';
 import { given, within, type Within } from '../schema/columns';
 
@@ -46,4 +46,42 @@ export async function listOperatorEvents(
     )
     .orderBy(desc(eventId))
     .limit(filter.limit);
+}
+
+/** How many times a lender contradicted the state of an application in the last 24 hours. */
+interface Contradictions {
+  readonly lender: string;
+  readonly environment: 'sandbox' | 'live';
+  readonly count: number;
+}
+
+const CONTRADICTIONS = `
+  select l.lender, e.environment, count(o.event_id)::int as count
+  from lenders l cross join unnest(array['sandbox', 'live']) e (environment) left join operator_events o
+    on o.kind = 'lender_contradiction' and o.happened_at > service_now() - interval '24 hours'
+      and o.details ->> 'lender' = l.lender and o.environment = e.environment
+  group by 1, 2 order by count desc, 1, 2`;
+
+/** Of every lender in both environments, 0 too. */
+export const contradictionsOfDay = (reader: Reader) => runPrepared<Contradictions>(reader, CONTRADICTIONS);
+
+/** What was noticed about an application, oldest first. */
+export async function operatorEventsOf(
+  db: DbOrTransaction,
+  { applicationId, partnerId, environment }: { readonly applicationId: string } & Tenant,
+): Promise<RecordedEvent[]> {
+  const { eventId, kind, partnerId: partner, environment: of, details } = operatorEvents;
+  const about = ['lender_contradiction', 'lender_steps_missing'] as const;
+  return db
+    .select()
+    .from(operatorEvents)
+    .where(
+      and(
+        eq(partner, partnerId),
+        eq(of, environment),
+        inArray(kind, [...about]),
+        sql`${details} ->> 'application_id' = ${applicationId}`,
+      ),
+    )
+    .orderBy(asc(eventId));
 }

@@ -37,7 +37,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   api_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
   key_uses: { api: 'select, insert, update (used_at)', ops: 'select' },
   service_keys: { api: 'select', ops: `select, insert, ${KEY_CHANGES}` },
-  lenders: { api: 'select', ops: 'select, insert, update (name, reference_format)' },
+  lenders: { api: 'select', worker: 'select', ops: 'select, insert, update (name, reference_format)' },
   merchants: {
     api: 'select',
     ops:

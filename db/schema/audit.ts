@@ -48,6 +48,8 @@ export const operatorEvents = pgTable(
   (t) => [
     // `ops events list --partner`, and whether a warning of the day has been given.
     index('operator_events_partner').on(t.partnerId, t.environment, t.kind, t.eventId),
+    // What lenders contradicted in the last 24 hours (`ops status`, a metric).
+    index('operator_events_kind').on(t.kind, t.happenedAt),
     // One warning for a quote, whichever API process counts its applications.
     uniqueIndex('operator_events_crowded_quote')
       .on(sql`(${t.details} ->> 'service_quote_id')`)

@@ -299,6 +299,82 @@ describe('telling a status', () => {
     );
   });
 
+  describe('that contradicts what it said before', () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 11, 0, second)).toISOString();
+    const operatorEvents = (id: string) => api.database.sql`
+      select kind, partner_id, environment, details from operator_events
+      where details ->> 'application_id' = ${id} order by event_id`;
+    // A pair that was never reported has no series.
+    const counted = async (from: string, to: string) =>
+      (await api.metric(`pfqs_lender_contradictions_total{lender="lender_a",from="${from}",to="${to}"}`)) ||
+      0;
+    const tellAll = async (id: string, states: readonly string[]) => {
+      for (const [second, state] of states.entries())
+        await lender.tell(id, event(state, { occurred_at: at(second) }));
+    };
+
+    test.each([
+      ['declined', 'accepted', 'submitted'],
+      ['expired', 'accepted', 'submitted'],
+      ['paid_out', 'cancelled', 'accepted activated'],
+      ['completed', 'cancelled', 'accepted activated paid_out'],
+      ['signed', 'accepted', 'submitted'],
+    ])('%s, then %s: stored, not applied, not sent, and noticed', async (from, to, before) => {
+      const id = await opened();
+      const countedBefore = await counted(from, to);
+      await tellAll(id, [...before.split(' '), from]);
+      const { notifications } = (await lender.read(id)).body.data;
+      const sent = event(to, { occurred_at: at(17) });
+      const answer = { status: 200, body: { data: { outcome: 'not_applied', application_status: from } } };
+      expect(await lender.tell(id, sent)).toMatchObject(answer);
+      // Repeated, it is the same event.
+      expect(await lender.tell(id, sent)).toMatchObject(answer);
+      const after = (await lender.read(id)).body.data;
+      expect(after).toMatchObject({ status: from, notifications });
+      expect(after.lender_events.at(-1)).toMatchObject({ ...sent, outcome: 'not_applied', sequence: null });
+      const details = {
+        application_id: id,
+        lender: 'lender_a',
+        lender_event_id: sent.lender_event_id,
+        from,
+        to,
+      };
+      expect(await operatorEvents(id)).toMatchObject([
+        { kind: 'lender_contradiction', partner_id: api.partnerId, environment: 'sandbox', details },
+      ]);
+      expect(await counted(from, to)).toBe(countedBefore + 1);
+      expect(api.logged(sent.lender_event_id)).toMatchObject([
+        {
+          level: 40,
+          kind: 'lender_contradiction',
+          msg: expect.stringContaining(`${to} reported after ${from}`),
+        },
+      ]);
+    });
+
+    test('the same state again, a late report and a `submitted` that was left out are nothing to notice', async () => {
+      const id = await opened();
+      await lender.tell(id, event('accepted', { occurred_at: at(5) }));
+      await lender.tell(id, event('submitted', { occurred_at: at(6) }));
+      await lender.tell(id, event('referred', { occurred_at: at(4) }));
+      await lender.tell(id, event('declined', { occurred_at: at(9) }));
+      await lender.tell(id, event('declined', { occurred_at: at(10) }));
+      await lender.tell(id, event('accepted', { occurred_at: at(8) }));
+      const outcomes = (await lender.read(id)).body.data.lender_events.map(
+        ({ status, outcome }: { status: string; outcome: string }) => `${status} ${outcome}`,
+      );
+      expect(outcomes).toEqual([
+        'accepted applied',
+        'submitted not_applied',
+        'referred not_applied',
+        'declined applied',
+        'declined same_state',
+        'accepted not_applied',
+      ]);
+      expect(await operatorEvents(id)).toEqual([]);
+    });
+  });
+
   test('a date may be five minutes in the future, not six', async () => {
     const id = await opened();
     const dated = (minutes: number) =>

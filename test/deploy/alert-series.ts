@@ -60,6 +60,13 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
   DeliveriesPaused: { pfqs_notifications_oldest_paused_seconds: ['90000x300', '80000x300'] },
   LenderEventsOverdue: { pfqs_lender_events_overdue_seconds: ['300x300', '60x300'] },
   LenderStepsMissing: { pfqs_lender_steps_missing_total: ['0x150 1x150', '1x300'] },
+  LenderContradicts: {
+    'pfqs_lender_contradictions{lender="lender_a", environment="live", instance="a"}': ['4x300', '3x300'],
+    // Two workers show the same, another lender has its own, and the sandbox is for trying.
+    'pfqs_lender_contradictions{lender="lender_a", environment="live", instance="b"}': '3x300',
+    'pfqs_lender_contradictions{lender="lender_b", environment="live", instance="a"}': '3x300',
+    'pfqs_lender_contradictions{lender="lender_b", environment="sandbox", instance="a"}': '9x300',
+  },
   QuoteCrowded: { pfqs_crowded_quote_applications_total: ['0x150 1x150', '400x300'] },
   NotificationsLost: {
     'pfqs_notifications_ended_total{state="failed", reason="exhausted", event="application"}': [

@@ -1,6 +1,7 @@
 import { constantFrom, nat, record, uniqueArray } from 'fast-check';
 import {
   APPLICATION_STATES,
+  contradicts,
   judgeStatus,
   mayFollow,
   missingSteps,
@@ -72,6 +73,46 @@ test('a step back counts only when the lender dates it after what it takes back'
   expect(judgeStatus('signed', 'action_required', true)).toBe('not_applied');
   expect(judgeStatus('partially_refunded', 'completed', true)).toBe('not_applied');
   expect(judgeStatus('accepted', 'signed', true)).toBe('applied');
+});
+
+test('an event contradicts a state when it follows an end or steps back, and is no late report of a step before', () => {
+  const contradicted = (told: string) => {
+    const [from, to, minute] = told.split(/ then |@/) as [ApplicationState, ApplicationState, string];
+    const standing = { state: from, stateOccurredAt: at(5), updatedAt: at(6) };
+    return contradicts(standing, event(to, Number(minute), false));
+  };
+  for (const told of [
+    'declined then accepted@6',
+    'expired then accepted@6',
+    'cancelled then expired@6',
+    'paid_out then cancelled@6',
+    // Nothing leads from an end to another state, so its date is no excuse.
+    'paid_out then cancelled@4',
+    'completed then cancelled@4',
+    'refunded then partially_refunded@6',
+    'signed then accepted@6',
+    'paid_out then declined@4',
+    // An application can expire before it is submitted: that is no step left out.
+    'expired then submitted@6',
+    'completed then created@6',
+  ])
+    expect([told, contradicted(told)]).toEqual([told, true]);
+  for (const told of [
+    // Late reports.
+    'declined then accepted@4',
+    'signed then accepted@4',
+    'completed then paid_out@4',
+    'expired then submitted@4',
+    // A step that was left out, whenever the lender dates it.
+    'accepted then submitted@6',
+    'declined then submitted@6',
+    // The same again, what is applied, and what waits.
+    'declined then declined@6',
+    'accepted then cancelled@6',
+    'signed then action_required@6',
+    'accepted then paid_out@6',
+  ])
+    expect([told, contradicted(told)]).toEqual([told, false]);
 });
 
 test('what is missing before a state is the inside of the shortest way forward', () => {

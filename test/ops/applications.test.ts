@@ -159,3 +159,18 @@ test('applications: shows what waits, since when and until when, and `events` wh
     { partner_id: 'P100001', details: { application_id: applicationId, missing: ['activated'] } },
   ]);
 });
+
+test('applications: shows what its lender contradicted, as the list of events does', async () => {
+  const { applicationId } = await openApplication(ops.database, { partnerId: 'P100001' });
+  await tell(ops.database, applicationId, 'declined', { occurredAt: new Date('2026-11-20T12:00:00Z') });
+  expect(await ops.text('applications show', applicationId)).not.toContain('What the service noticed');
+  await tell(ops.database, applicationId, 'accepted', { occurredAt: new Date('2026-11-20T12:00:07Z') });
+  const said = `${applicationId}: accepted reported after declined, not applied and not sent; ask lender_a which is true of`;
+  expect(await ops.text('applications show', applicationId)).toMatch(
+    new RegExp(`What the service noticed:\\n  \\S+ \\S+Z lender_contradiction: ${said} REF`),
+  );
+  const details = { from: 'declined', to: 'accepted', occurred_at: '2026-11-20T12:00:07.000Z' };
+  const expected = { kind: 'lender_contradiction', details };
+  expect(await ops.json('applications show', applicationId)).toMatchObject({ operator_events: [expected] });
+  expect(await ops.json('events list --kind lender_contradiction --since 400d')).toMatchObject([expected]);
+});

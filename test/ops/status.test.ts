@@ -1,3 +1,4 @@
+import { appendOperatorEvents } from '../../db/audit/operator-events';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
 import { openDatabaseAt } from '../support/database';
 import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
@@ -17,6 +18,8 @@ const run = () => ops.run(['status']);
 
 beforeEach(async () => {
   await database.sql`truncate processes, outages, backups, delivery_pauses`;
+  await database.sql.unsafe(`alter table operator_events disable trigger user; truncate operator_events;
+    alter table operator_events enable trigger user`);
   ops.temporal = {
     describeDeployment: async () => ({ current: '1.2.0', ramping: null, builds: [] }),
     whatIsMissing: async () => null,
@@ -51,6 +54,17 @@ async function noBuildIsCurrent(): Promise<void> {
     describeDeployment: async () => ({ current: null, ramping: null, builds: [] }),
   };
 }
+const contradictions = (environment: 'sandbox' | 'live', count: number) =>
+  appendOperatorEvents(
+    database.db,
+    Array.from({ length: count }, () => ({
+      kind: 'lender_contradiction',
+      partnerId: 'P100001',
+      environment,
+      endpointId: null,
+      details: { lender: 'lender_b' },
+    })),
+  );
 const partnerFails = async (set: string) => {
   const { endpointId } = await newPartner(database);
   await database.sql.unsafe(`update webhook_endpoints set ${set} where endpoint_id = '${endpointId}'`);
@@ -85,6 +99,11 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
     /Backup: none in the last 26 hours/,
     () => database.sql`update backups set completed_at = '2026-11-19'`,
   ],
+  [
+    'a lender contradicted itself four times in a day',
+    /Lender lender_b contradicted the state of an application 4 times in 24 h: ops events list/,
+    () => contradictions('live', 4),
+  ],
 ])('%s: exit code 1, and it says so first', async (_, said, happens) => {
   await database.sql`update webhook_endpoints set state = 'removed'`;
   await happens();
@@ -93,6 +112,27 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   expect(out).toMatch(/^Not well:\n {2}! /);
   expect(out).toMatch(said);
   expect(err).toMatch(/^error: not well: \d found/);
+});
+
+test('what lenders contradicted is a line, and wrong only when it happened often in live within a day', async () => {
+  await database.sql`update webhook_endpoints set state = 'removed'`;
+  const line = async () => {
+    const { code, out } = await run();
+    return [code, /^Lenders +(.*)$/m.exec(out)?.[1]];
+  };
+  expect(await line()).toEqual([0, 'none contradicted a state in 24 h']);
+  await contradictions('sandbox', 9);
+  await contradictions('live', 3);
+  expect(await line()).toEqual([
+    0,
+    'lender_b sandbox contradicted a state 9 times in 24 h; lender_b live contradicted a state 3 times in 24 h',
+  ]);
+  expect(await ops.json('status')).toMatchObject({
+    lender_contradictions: [
+      { lender: 'lender_b', environment: 'sandbox', count: 9 },
+      { lender: 'lender_b', environment: 'live', count: 3 },
+    ],
+  });
 });
 
 test('workers without a build need no current one', async () => {

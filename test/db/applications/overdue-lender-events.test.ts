@@ -62,7 +62,7 @@ test('`paid_out` on `accepted` waits, and is applied without `activated` when th
   await clock(11.9);
   expect(await overdueApplications(database.db, 10)).toEqual([]);
   // Also when it is asked for by its id.
-  expect(await applyOverdueEvents(database.db, id, applicationEventText)).toBeNull();
+  expect(await applyOverdueEvents(database.db, id, applicationEventText)).toEqual([]);
   expect(await waitingOf(id)).toEqual(['paid_out']);
   expect(await waitingFigures(database.db)).toEqual({
     waiting: 1,
@@ -93,7 +93,7 @@ test('`paid_out` on `accepted` waits, and is applied without `activated` when th
   );
 });
 
-test('what an end has overtaken is not applied once its wait is over, and is nothing to report', async () => {
+test('what an end has overtaken is not applied once its wait is over, and contradicts that end', async () => {
   const id = await openedIn('accepted');
   await told(id, 'paid_out', 1);
   await told(id, 'cancelled', 2);
@@ -101,7 +101,23 @@ test('what an end has overtaken is not applied once its wait is over, and is not
   await applyAll();
   expect(await sentOf(id)).toEqual(['created', 'accepted', 'cancelled']);
   expect(await waitingOf(id)).toEqual([]);
+  expect(await operatorEventsOf(id)).toMatchObject([
+    { kind: 'lender_contradiction', details: { from: 'cancelled', to: 'paid_out' } },
+  ]);
+});
+
+test('what contradicts a waiting event that is applied is noticed then', async () => {
+  const id = await openedIn('accepted');
+  await told(id, 'refunded', 1);
+  await told(id, 'completed', 2);
   expect(await operatorEventsOf(id)).toEqual([]);
+  await clock(15);
+  await applyAll();
+  expect(await sentOf(id)).toEqual(['created', 'accepted', 'refunded']);
+  expect(await operatorEventsOf(id)).toMatchObject([
+    { kind: 'lender_steps_missing' },
+    { kind: 'lender_contradiction', details: { from: 'refunded', to: 'completed' } },
+  ]);
 });
 
 test('many workers and the lender at once apply it once, in one history', async () => {
@@ -111,12 +127,12 @@ test('many workers and the lender at once apply it once, in one history', async 
   const events = await Promise.all(
     ids.flatMap((id) => [
       ...Array.from({ length: 4 }, () => applyOverdueEvents(database.db, id, applicationEventText)),
-      told(id, 'completed', 3).then(() => null),
+      told(id, 'completed', 3).then(() => []),
     ]),
   );
   // What the lender's lock kept out comes with the next round.
   const rest = await applyAll();
-  expect([...events, ...rest].filter((event) => event !== null)).toHaveLength(ids.length);
+  expect([...events, ...rest].flat()).toHaveLength(ids.length);
   for (const id of ids) {
     expect(await sentOf(id)).toEqual(['created', 'accepted', 'paid_out', 'completed']);
     expect(await operatorEventsOf(id)).toHaveLength(1);
