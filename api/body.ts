@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
-import { repeatedNames } from '../contracts/repeated-names';
-import { LONGEST_NAME, readNoQuery, type Validated } from '../contracts/validate';
+import { LONGEST_NAME, readNoQuery, repeatedNames, type Validated } from '../contracts/validate';
 import { ApiError } from './errors';
 
 /** Largest body in bytes. The largest valid one is under 3 KiB. */

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { repeatedNames, type JsonPath } from '../../contracts/repeated-names';
+import { repeatedNames, type JsonPath } from '../../contracts/validate';
 import { printable } from '../output';
 import { ImportRefused, refuseFaults, refuseFile, UNKNOWN_FIELD, type Fault } from './rows';
 
