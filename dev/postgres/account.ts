@@ -1,14 +1,42 @@
 import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process';
-import { lchown, readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import {
+  chmod,
+  cp,
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { StackFailure } from '../failure';
 
-/** Starts programs under the account that owns the data directory. */
+/** Starts Postgres' programs under the account that owns the data directory. */
 export interface Launcher {
   /** Hands a file to that account. */
   own(path: string): Promise<void>;
-  spawn(program: string, args: readonly string[], options: SpawnOptions): ChildProcess;
+  /** @param args behind `-D` and the directory */
+  spawn(
+    program: 'initdb' | 'postgres',
+    directory: string,
+    args: readonly string[],
+    options: SpawnOptions,
+  ): ChildProcess;
+}
+
+export interface PostgresBinaries {
+  /** `bin`, `lib` and `share` are in it. */
+  readonly root: string;
+  /** Of the npm package. */
+  readonly version: string;
 }
 
 interface Account {
@@ -24,21 +52,24 @@ interface Account {
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /**
- * Capabilities that let an account walk to a directory it owns through ones it may not enter, the weakest first;
- * containers often have only the second.
+ * How root's Linux names the directory to an account that may not enter the folders above it: a process needs no right there for the
+ * directory that it was started in.
  */
-const traversalCapabilities = ['+dac_read_search', '+dac_override'];
+const HERE = '/proc/self/cwd';
+/** Where a copy of the binaries goes that every account can reach. */
+const REACHABLE = ['/var/cache', tmpdir()];
+const NAME = 'partner-finance-quote-service';
 
 /**
  * Decides under which account Postgres runs in `directory`, which must exist. Postgres refuses to run as root, so root
- * drops to the directory's owner, else to an existing unprivileged account; no account is created.
+ * drops to the directory's owner, else to an existing unprivileged account, and keeps no capability; no account is created.
  * @throws when that account cannot reach the binaries or the directory.
  */
-export async function chooseLauncher(directory: string, initdb: string): Promise<Launcher> {
+export async function chooseLauncher(directory: string, binaries: PostgresBinaries): Promise<Launcher> {
   const owner = await stat(directory);
   const self = process.getuid?.() ?? 0;
   if (self !== 0) {
-    if (owner.uid === self) return launcher();
+    if (owner.uid === self) return launcher(binaries.root);
     throw new StackFailure(
       `${directory} belongs to user ${owner.uid} and you are user ${self}. Run as that user, or set DATA_DIR to another folder.`,
     );
@@ -49,47 +80,90 @@ export async function chooseLauncher(directory: string, initdb: string): Promise
       : { name: `user ${owner.uid}`, uid: owner.uid, gid: owner.gid };
   if (owner.uid === 0) await chownTree(directory, account);
 
-  const ids = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups'];
-  // Without it access(2), which Postgres calls, ignores the capabilities of an ordinary user.
-  const setpriv = ['setpriv', ...ids, '--securebits', '+no_setuid_fixup'];
-  const ways = [
-    launcher(account),
-    ...traversalCapabilities.map((capability) =>
-      launcher(account, [...setpriv, '--inh-caps', capability, '--ambient-caps', capability, '--']),
-    ),
-  ];
-  for (const way of ways) if (await reaches(way, directory, initdb)) return way;
+  const installed = launcher(binaries.root, account);
+  if (await runs(installed, directory)) return installed;
+  const copied = launcher(await reachableCopy(binaries), account);
+  if (await runs(copied, directory)) return copied;
   throw new StackFailure(
-    `Postgres does not run as root, and the account it would run under (${account.name}) cannot reach ${directory} and ` +
-      `${dirname(initdb)}. Set DATA_DIR to an existing folder that every user can enter (and keep the project in one), run as an ` +
-      'ordinary user, or install setpriv (package util-linux).',
+    `Postgres does not run as root, and the account it would run under (${account.name}) cannot run it in ${directory}. ` +
+      'Set DATA_DIR to a folder of that account, or run as an ordinary user.',
   );
 }
 
-/** @param account to run under, instead of this process's. @param prefix a command that changes to it, where Node cannot. */
-function launcher(account?: Account, prefix: readonly string[] = []): Launcher {
+/** @param account to run under, instead of this process's. */
+function launcher(root: string, account?: Account): Launcher {
   return {
     own: async (path) => {
       if (account) await lchown(path, account.uid, account.gid);
     },
-    spawn: (program, args, options) => {
-      const [file = program, ...rest] = [...prefix, program, ...args];
-      // With a uid Node also drops the supplementary groups. The root folder, because ours may be closed to it.
-      const drop = account && prefix.length === 0 ? { uid: account.uid, gid: account.gid } : {};
-      return spawn(file, rest, { ...options, ...drop, cwd: '/', env: environment });
+    spawn: (program, directory, args, options) => {
+      // The last one counts. The first names the directory to whoever looks for its processes.
+      const here = account && process.platform === 'linux' ? ['-D', HERE] : [];
+      // With a uid Node also drops the supplementary groups, after it has entered the directory.
+      const drop = account ? { uid: account.uid, gid: account.gid } : {};
+      return spawn(join(root, 'bin', program), ['-D', directory, ...here, ...args], {
+        ...options,
+        ...drop,
+        cwd: directory,
+        env: environment,
+      });
     },
   };
 }
 
 /** Really tries: mode bits alone do not tell (access lists, mount options, missing capabilities, the sandbox of a container). */
-async function reaches(way: Launcher, directory: string, initdb: string): Promise<boolean> {
-  // initdb finds and runs the server, reads its templates, and stops there.
-  const script = 'cd "$1" && test -w . && cd / && "$2" --show -D "$1" -U postgres';
+async function runs(way: Launcher, directory: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = way.spawn('/bin/sh', ['-c', script, 'sh', directory, initdb], { stdio: 'ignore' });
+    // initdb finds and runs the server, reads its templates, and stops there.
+    const child = way.spawn('initdb', directory, ['--show', '-U', 'postgres'], { stdio: 'ignore' });
     child.once('error', () => resolve(false));
     child.once('exit', (code) => resolve(code === 0));
   });
+}
+
+/**
+ * Copies the binaries, 60 MB, for a project in a folder that only root may enter. Once for a version; moved when complete.
+ * @returns the copy's folder
+ */
+async function reachableCopy({ root, version }: PostgresBinaries): Promise<string> {
+  const faults: string[] = [];
+  for (const parent of REACHABLE) {
+    const folder = join(parent, NAME);
+    const copy = join(folder, `postgres-${version}-${process.platform}-${process.arch}`);
+    try {
+      await mkdir(folder, { recursive: true });
+      await chmod(folder, 0o755);
+      const { uid, mode } = await lstat(folder);
+      // Anybody may have made it in /tmp, and programs are run from it.
+      if (uid !== 0 || (mode & 0o022) !== 0) throw new Error(`${folder} belongs to somebody else`);
+      if (existsSync(copy)) return copy;
+      const draft = await mkdtemp(`${copy}.new-`);
+      await cp(await realpath(root), draft, { recursive: true, verbatimSymlinks: true });
+      await chmodFolders(draft);
+      await rename(draft, copy).catch(async (error: unknown) => {
+        // Another start was quicker.
+        await rm(draft, { recursive: true, force: true });
+        if (!existsSync(copy)) throw error;
+      });
+      return copy;
+    } catch (error) {
+      faults.push((error as Error).message);
+    }
+  }
+  throw new StackFailure(
+    `Postgres does not run as root, other accounts cannot reach ${root}, and it cannot be copied: ${faults.join('; ')}. ` +
+      'Keep the project in a folder that every user can enter, or run as an ordinary user.',
+  );
+}
+
+/** Whatever the umask was. */
+async function chmodFolders(path: string): Promise<void> {
+  await chmod(path, 0o755);
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const at = join(path, entry.name);
+    if (entry.isDirectory()) await chmodFolders(at);
+    else if (entry.isFile()) await chmod(at, ((await stat(at)).mode & 0o111) === 0 ? 0o644 : 0o755);
+  }
 }
 
 async function unprivilegedAccount(): Promise<Account> {

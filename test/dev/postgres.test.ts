@@ -1,9 +1,12 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
-import { isRunning } from '../../dev/processes';
+import { chooseLauncher } from '../../dev/postgres/account';
+import { findPostgresBinaries } from '../../dev/postgres/cluster';
+import { childrenOf, isRunning } from '../../dev/processes';
 import { freePort } from '../../dev/ports';
 import { startWatchdog } from '../support/watchdog';
 
@@ -67,6 +70,60 @@ test('listens on loopback only, without a socket file, asks for the password, so
   await expect(query(wrong.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
   await server.stop();
   expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
+});
+
+/** What the account may do that its server runs under: as root, in a folder that only root may enter. */
+test('has no capability, and reads no file that only root may read', async () => {
+  const closed = join(directory, 'of-root');
+  await writeFile(closed, 'secret', { mode: 0o600 });
+  const server = await start();
+  const children = await childrenOf(server.pid);
+  for (const pid of [server.pid, ...children]) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'])
+      expect([set, status.match(new RegExp(`^${set}:\\s+(\\w+)$`, 'm'))?.[1]]).toEqual([set, '0'.repeat(16)]);
+    expect(status).toMatch(/^Groups:\s*$/m);
+  }
+  expect(children.length).toBeGreaterThan(2);
+  for (const file of [closed, '/etc/shadow'])
+    await expect(query(server.url, `select pg_read_file('${file}')`)).rejects.toMatchObject({
+      code: '42501',
+    });
+  await server.stop();
+});
+
+test('runs from a project in a folder that only root may enter', async () => {
+  const version = `0-test-${process.pid}`;
+  const folder = await mkdtemp(join(directory, 'project-'));
+  const project = join(folder, 'native');
+  await symlink((await findPostgresBinaries()).root, project);
+  const data = join(folder, 'data');
+  await mkdir(data, { mode: 0o700 });
+  try {
+    const launcher = await chooseLauncher(data, { root: project, version });
+    const programs: string[] = [];
+    // The second start finds the copy.
+    for (const way of [launcher, await chooseLauncher(data, { root: project, version })]) {
+      const child = way.spawn('initdb', data, ['--show', '-U', 'postgres'], { stdio: 'ignore' });
+      expect(await once(child, 'exit')).toEqual([0, null]);
+      programs.push(child.spawnfile);
+    }
+    expect(new Set(programs).size).toBe(1);
+    expect(programs[0]?.startsWith(folder)).toBe(process.getuid?.() !== 0);
+  } finally {
+    for (const parent of ['/var/cache', tmpdir()])
+      await rm(
+        join(
+          parent,
+          'partner-finance-quote-service',
+          `postgres-${version}-${process.platform}-${process.arch}`,
+        ),
+        {
+          recursive: true,
+          force: true,
+        },
+      );
+  }
 });
 
 test('runs in a process group of its own and never as root', async () => {
