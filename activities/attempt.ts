@@ -1,5 +1,6 @@
 import { readSignable } from '../contracts/signable-event';
 import { TEST_APPLICATION_ID, TEST_REFERENCE, TEST_SEQUENCE } from '../contracts/webhook-event';
+import { noteSurplus } from '../db/endpoints/endpoints';
 import { KeyRingError, type KeyRing } from '../db/endpoints/key-ring';
 import {
   endNotification,
@@ -49,6 +50,11 @@ export interface EndedNotification {
 }
 
 export type SendWebhook = (request: {
+  readonly endpointId: string;
+  /** Whether the endpoint gets a connection for this request alone. */
+  readonly alone: boolean;
+  /** Called when it has sent bytes that belong to no request, also after the answer. */
+  readonly onSurplus: () => void;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -200,14 +206,38 @@ function createAttempt(deps: AttemptDeps) {
     }
   }
 
+  async function keepSurplus(endpointId: string, about: Readonly<Record<string, unknown>>): Promise<void> {
+    const details = { ...about, endpointId };
+    try {
+      if (await noteSurplus(sql, endpointId))
+        warn(
+          details,
+          'an endpoint sent bytes that belong to no request: it gets a connection for each attempt for a day',
+        );
+    } catch (error) {
+      warn(
+        { ...details, err: error },
+        'the surplus bytes of an endpoint were not noted: other workers do not know',
+      );
+    }
+  }
+
   async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
     const { notification, attemptNumber, endpoint } = opened;
     const { partnerId, environment, eventType, requestId, traceParent, ageMs, body } = notification;
-    const { endpointId, url } = endpoint;
+    const { endpointId, url, alone } = endpoint;
     const openedMs = monotonicMs();
     const headers = await signed(ref, opened);
-    const { outcome, answer, address, detail } = await send({ url, headers, body });
     const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
+    const onSurplus = () => void keepSurplus(endpointId, about);
+    const { outcome, answer, address, detail } = await send({
+      endpointId,
+      alone,
+      onSurplus,
+      url,
+      headers,
+      body,
+    });
     deps.onAttempt(outcome, { ...about, traceParent, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
     if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
       warn(

@@ -14,6 +14,23 @@ const FAILURES = {
 } as const;
 export type DeliveryFailure = keyof typeof FAILURES;
 
+/** Why an answer is not HTTP/1.1 in our reading. These words are ours, as workflow history contains them. */
+export const PROTOCOL_REASONS = {
+  headers: 'its headers are over 16 KiB',
+  lengths: 'it has two Content-Length headers, or both Content-Length and Transfer-Encoding',
+  length: 'its Content-Length is no number',
+  coding: 'its Transfer-Encoding cannot be read',
+  header: 'a header is not of the form "name: value"',
+  line_end: 'a line of its head does not end with CR LF',
+  status: 'its status is not three digits',
+  version: 'it is of another version or protocol',
+  informational: 'more than 20 informational answers, or 16 KiB of them, come first',
+  upgrade: '101 answers a request that asked for no upgrade',
+  early: 'it began before the request was sent',
+  unreadable: 'it cannot be read',
+} as const;
+export type ProtocolReason = keyof typeof PROTOCOL_REASONS;
+
 /** The outcome of one attempt. It is safe to store in workflow history, as it has no secrets. */
 export type DeliveryOutcome =
   | { readonly kind: 'delivered'; readonly httpStatus: number; readonly durationMs: number }
@@ -25,6 +42,8 @@ export type DeliveryOutcome =
       readonly durationMs: number;
       /** The answer's Retry-After in milliseconds from then; null when it has none that can be read. */
       readonly retryAfterMs: number | null;
+      /** Of the failure `protocol`. */
+      readonly reason?: ProtocolReason;
     };
 
 /** The outcome of one POST with the partner's answer, which is not for workflow history. */
@@ -61,7 +80,8 @@ export function describeOutcome(outcome: DeliveryOutcome): string {
   if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
   const asks = outcome.retryAfterMs === null ? '' : `; asks to wait ${seconds(outcome.retryAfterMs)}`;
   const failure = FAILURES[outcome.failure].replace('STATUS', String(outcome.httpStatus));
-  return `${failure} (${took})${asks}`;
+  const why = outcome.reason === undefined ? '' : `: ${PROTOCOL_REASONS[outcome.reason]}`;
+  return `${failure}${why} (${took})${asks}`;
 }
 
 export function seconds(ms: number): string {

@@ -1,8 +1,8 @@
 import * as ipaddr from 'ipaddr.js';
 import { connect as connectTcp, isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
-import type { DeliveryFailure } from '../domain/delivery-outcome';
 import { withTimeout } from '../timing/timing';
+import { codeOf, DeliveryFault, faultOfOpenConnection } from './faults';
 
 export type AddressGuard = (address: string) => boolean;
 
@@ -47,8 +47,10 @@ function matches(address: Parsed, cidr: Cidr): boolean {
   return address.kind() === cidr[0].kind() && address.match(cidr);
 }
 
-/** Most addresses tried for one name. Each has an equal share of the remaining time. */
-const MOST_ADDRESSES = 4;
+/** Most addresses tried for one name. */
+const MOST_ADDRESSES = 8;
+/** The next address is tried after this time, or as soon as an earlier one fails (RFC 8305, 5). */
+const NEXT_ADDRESS_MS = 250;
 
 interface OpenOptions {
   readonly hostname: string;
@@ -85,20 +87,64 @@ export async function openConnection(options: OpenOptions, signal: AbortSignal):
   }
 }
 
-async function openTcp(options: OpenOptions, endsAt: number, signal: AbortSignal): Promise<Socket> {
-  const addresses = options.addresses.slice(0, MOST_ADDRESSES);
-  let fault: unknown;
-  for (const [index, address] of addresses.entries()) {
-    const share = (endsAt - performance.now()) / (addresses.length - index);
-    try {
-      return await connectOne(address, share, options, signal);
-    } catch (error) {
-      fault = error;
-      // Another address would not help.
-      if (signal.aborted || (error instanceof DeliveryFault && error.failure === 'blocked_address')) break;
-    }
-  }
-  throw fault;
+/**
+ * Tries the addresses, IPv6 and IPv4 in turn. Earlier tries go on beside later ones. The first connection
+ * that passes the check of its address wins, and the others are closed.
+ */
+function openTcp(options: OpenOptions, endsAt: number, signal: AbortSignal): Promise<Socket> {
+  const waiting = inTurn(options.addresses).slice(0, MOST_ADDRESSES);
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  const failed: { readonly address: string; readonly fault: unknown }[] = [];
+  let running = 0;
+  let timer: NodeJS.Timeout;
+  return new Promise((resolve, reject) => {
+    const end = (outcome: () => void) => {
+      clearTimeout(timer);
+      outcome();
+      over.abort();
+    };
+    const tryNext = () => {
+      clearTimeout(timer);
+      const leftMs = endsAt - performance.now();
+      const address = leftMs > 0 ? waiting.shift() : undefined;
+      if (address === undefined) {
+        if (running === 0) end(() => reject(faultOfAll(failed)));
+        return;
+      }
+      running += 1;
+      timer = setTimeout(tryNext, NEXT_ADDRESS_MS);
+      connectOne(address, leftMs, options, stop).then(
+        (socket) => {
+          if (over.signal.aborted) socket.destroy();
+          else end(() => resolve(socket));
+        },
+        (fault: unknown) => {
+          running -= 1;
+          failed.push({ address, fault });
+          if (over.signal.aborted) return;
+          // Another address would not help.
+          const blocked = fault instanceof DeliveryFault && fault.failure === 'blocked_address';
+          if (signal.aborted || blocked) end(() => reject(fault));
+          else tryNext();
+        },
+      );
+    };
+    tryNext();
+  });
+}
+
+/** IPv6 first, then in turn (RFC 8305, 4). A machine without IPv6 is told so at once. */
+function inTurn(addresses: readonly string[]): string[] {
+  const [six, four] = [addresses.filter(isIPv6), addresses.filter((address) => !isIPv6(address))];
+  const longer = six.length > four.length ? six : four;
+  return longer.flatMap((_, at) => [six[at], four[at]].filter((address) => address !== undefined));
+}
+
+/** A fault of ours counts before the partner's, and IPv4 before IPv6, which many networks do not have. */
+function faultOfAll(failed: readonly { readonly address: string; readonly fault: unknown }[]): unknown {
+  const ours = failed.find(({ fault }) => !(fault instanceof DeliveryFault));
+  return (ours ?? failed.findLast(({ address }) => !isIPv6(address)) ?? failed.at(-1))?.fault;
 }
 
 async function connectOne(
@@ -147,39 +193,4 @@ function faultOfConnecting(error: Error, address: string): Error {
 function faultOfHandshake(error: Error): Error {
   const known = faultOfOpenConnection(error);
   return known instanceof DeliveryFault ? known : new DeliveryFault('tls', codeOf(error), { cause: error });
-}
-
-/** The partner's failure. Inside `outbound/` it is an exception; `send` makes an outcome of it. */
-export class DeliveryFault extends Error {
-  override readonly name = 'DeliveryFault';
-
-  constructor(
-    readonly failure: DeliveryFailure,
-    /** An error code or a name for operators, never anything that the partner sent. */
-    readonly detail: string,
-    options?: ErrorOptions,
-  ) {
-    super(`${failure}: ${detail}`, options);
-  }
-}
-
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : '';
-}
-
-/** Ends of a connection caused by the other side or the network. */
-const RESETS = /^E(CONNRESET|PIPE|CONNABORTED|HOSTUNREACH|NETUNREACH)$/;
-
-/** What an error on an open connection means. An error that is not the partner's is returned unchanged. */
-export function faultOfOpenConnection(error: Error): Error {
-  if (error instanceof DeliveryFault) return error;
-  const code = codeOf(error);
-  if (code.startsWith('HPE_')) return new DeliveryFault('protocol', code, { cause: error });
-  if (RESETS.test(code)) return new DeliveryFault('reset', code, { cause: error });
-  if (code === 'ETIMEDOUT') return new DeliveryFault('timeout', code, { cause: error });
-  // With TLS 1.3 a server asks for a client certificate only after the handshake.
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))
-    return new DeliveryFault('tls', code, { cause: error });
-  return error;
 }

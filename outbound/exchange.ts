@@ -1,8 +1,8 @@
-import type { IncomingMessage, InformationEvent, ClientRequest } from 'node:http';
-import { request as httpsRequest, Agent, type RequestOptions } from 'node:https';
-import type { Duplex } from 'node:stream';
+import { validateHeaderValue, type IncomingMessage, type InformationEvent } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { DeliveryFault, faultOfOpenConnection } from './connect';
+import { DeliveryFault, faultOfOpenConnection, unreadable } from './faults';
 
 /** Bytes of an answer's status line and headers: Node's own default. */
 const MAX_HEAD_BYTES = 16_384;
@@ -19,100 +19,140 @@ const ALWAYS = {
 };
 
 export interface ExchangeOptions {
-  readonly pool: ConnectionPool;
-  readonly open: () => Promise<TLSSocket>;
   readonly hostname: string;
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly headersMs: number;
-  readonly onConnected: (address: string | null) => void;
+  /** Whether the connection may be used again; if not, the request says so. */
+  readonly keep: boolean;
 }
 
-/** A kept connection was closed, which is no failure of the partner. The caller sends again. */
-export class StaleConnection extends Error {
-  override readonly name = 'StaleConnection';
+export interface Answer {
+  readonly connection: Connection;
+  readonly response: IncomingMessage;
+  /** How many bytes came behind the answer, once it was read to its end. Null: it does not state its length. */
+  readonly bytesBehind: () => number | null;
 }
 
 /**
- * Sends one POST and waits for the final status and headers.
- * @throws DeliveryFault, StaleConnection, the signal's reason, or our own faults
+ * Sends one POST on a quiet connection, and waits for the final status and headers. After a failure the
+ * connection is closed.
+ * @throws DeliveryFault, the signal's reason, or our own faults
  */
-export function exchange(options: ExchangeOptions, signal: AbortSignal): Promise<IncomingMessage> {
-  const { pool, open, hostname, port, path, headers, body, headersMs, onConnected } = options;
+export function exchange(
+  connection: Connection,
+  { hostname, port, path, headers, body, headersMs, keep }: ExchangeOptions,
+  signal: AbortSignal,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const requestOptions: PooledRequestOptions = {
+    const { socket } = connection;
+    const request = httpsRequest({
       method: 'POST',
-      agent: pool,
-      open,
+      createConnection: () => socket,
       hostname,
       port,
       path,
       headers: { ...ALWAYS, ...headers, 'Content-Length': body.length },
       maxHeaderSize: MAX_HEAD_BYTES,
       insecureHTTPParser: false,
-    };
-    const request = httpsRequest(requestOptions);
-    let timer: NodeJS.Timeout | undefined;
+    });
+    request.setHeader('Connection', keep ? 'keep-alive' : 'close');
     let settled = false;
     const settle = (outcome: () => void) => {
       settled = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
-      request.socket?.off('data', count);
       outcome();
     };
     const fail = (error: Error) => {
       settle(() => reject(error));
       request.destroy();
+      socket.destroy();
     };
     const abort = () => fail(signal.reason as Error);
+    const timer = setTimeout(() => fail(new DeliveryFault('timeout', 'no answer in time')), headersMs);
+    signal.addEventListener('abort', abort, { once: true });
 
+    let heads: Buffer = Buffer.alloc(0);
+    let tail: Buffer = heads;
     let received = 0;
-    // Until the final answer, all bytes belong to heads, which the parser has read already. It limits
-    // neither the heads of several 1xx together nor the blanks around a value.
-    const count = (bytes: Uint8Array) => {
+    let answered = false;
+    connection.read((bytes) => {
+      // Until the final answer, all bytes belong to heads. The parser limits neither the heads of several
+      // 1xx together nor the blanks around a value.
+      if (!answered && received > MAX_INFORMATIONAL_BYTES + MAX_HEAD_BYTES)
+        return fail(unreadable('informational'));
+      if (!answered) heads = Buffer.concat([heads, bytes]);
+      tail = Buffer.concat([tail, bytes.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
       received += bytes.length;
-      if (!settled && received > MAX_INFORMATIONAL_BYTES + MAX_HEAD_BYTES)
-        fail(new DeliveryFault('protocol', 'too many bytes before an answer'));
-    };
+    });
     let informational = 0;
     let informationalBytes = 0;
-
-    signal.addEventListener('abort', abort, { once: true });
-    request.once('socket', (socket) => {
-      onConnected(socket.remoteAddress ?? null);
-      timer = setTimeout(() => fail(new DeliveryFault('timeout', 'no answer in time')), headersMs);
-      socket.on('data', count);
-    });
     request.on('information', (information) => {
       // After a failure the parser still reads to the end of its chunk of at most 16 KiB.
       if (settled) return;
       informational += 1;
       informationalBytes += headBytes(information);
       if (informational > MAX_INFORMATIONAL || informationalBytes > MAX_INFORMATIONAL_BYTES)
-        fail(new DeliveryFault('protocol', 'too many informational answers'));
+        fail(unreadable('informational'));
     });
-    request.once('response', (response) => {
-      // The parser accepts other major versions.
-      if (response.httpVersionMajor !== 1) return fail(new DeliveryFault('protocol', 'not HTTP/1'));
-      settle(() => resolve(response));
-    });
-    request.once('upgrade', (_response, socket) => {
-      socket.destroy();
-      fail(new DeliveryFault('protocol', '101 to a request that asked for no upgrade'));
-    });
-    // Not `once`, because a connection that breaks after the headers is reported here too.
+
+    async function onResponse(response: IncomingMessage): Promise<void> {
+      answered = true;
+      // The end of a write on TLS is reported one round late.
+      if (!request.writableFinished) await nextRound();
+      if (!request.writableFinished) {
+        connection.reportSurplus();
+        return fail(unreadable('early'));
+      }
+      const { isHttp1, end } = finalHead(heads, informational);
+      if (!isHttp1) return fail(unreadable('version'));
+      const bytesBehind = () => {
+        const length = bodyLength(response);
+        if (length === 'chunked') return CHUNKED_END.test(tail.toString('latin1')) ? 0 : 1;
+        return length === null ? null : received - end - length;
+      };
+      settle(() => resolve({ connection, response, bytesBehind }));
+    }
+    request.once('response', (response) => void onResponse(response).catch(fail));
+    request.once('upgrade', () => fail(unreadable('upgrade')));
     request.on('error', (error) => {
-      const fault = faultOfOpenConnection(error);
-      const stale = request.reusedSocket && fault instanceof DeliveryFault && fault.failure === 'reset';
-      settle(() =>
-        reject(stale ? new StaleConnection('a kept connection was closed', { cause: error }) : fault),
-      );
+      // What comes behind the final head does not change its status.
+      if (!answered) fail(faultOfOpenConnection(error));
     });
     request.end(body);
   });
+}
+
+/** @throws our own fault, before anything is opened, for a header that cannot be sent */
+export function checkHeaders(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
+}
+
+const HEAD_END = '\r\n\r\n';
+const TAIL_BYTES = 6;
+/** The end of a chunked body, without a blank line behind it. */
+const CHUNKED_END = /(?<!\r\n)\r\n\r\n$/;
+
+/** The final head in the bytes of an answer. The parser accepts other versions too, and RTSP. */
+function finalHead(bytes: Buffer, informational: number): { isHttp1: boolean; end: number } {
+  let [start, end] = [0, 0];
+  for (let head = 0; head <= informational; head += 1) {
+    // The parser passes over line ends before a head.
+    for (start = end; bytes[start] === 13 || bytes[start] === 10;) start += 1;
+    end = bytes.indexOf(HEAD_END, start) + HEAD_END.length;
+  }
+  return { isHttp1: bytes.toString('latin1', start, start + 7) === 'HTTP/1.', end };
+}
+
+/** Bytes of a body by its head. Null: to the end of the connection, or against the meaning of its status. */
+function bodyLength({ statusCode, headers }: IncomingMessage): number | 'chunked' | null {
+  if (statusCode === 204 || statusCode === 304) return 0;
+  const { 'transfer-encoding': coding, 'content-length': length } = headers;
+  if (coding !== undefined) return /(^|,)\s*chunked\s*$/i.test(coding) ? 'chunked' : null;
+  return length === undefined || (statusCode === 205 && length !== '0') ? null : Number(length);
 }
 
 /** Bytes of a status line and its headers, without blanks around values. */
@@ -123,110 +163,131 @@ function headBytes({ statusMessage, rawHeaders }: InformationEvent): number {
   return bytes;
 }
 
-/** Bytes of an answer that are stored: enough to see what went wrong. */
-const KEPT_BYTES = 8 * 1_024;
-/** Reading an answer to its end keeps the connection usable. Beyond this a new connection is cheaper. */
-const READ_BYTES = 64 * 1_024;
-
-/**
- * Reads the body of an answer for operators. It never fails, and returns what arrived before the
- * connection broke, the time was up or the signal aborted. Nothing is decompressed.
- * @returns at most 8 KiB as text without NUL, which Postgres cannot store
- */
-export function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSignal): Promise<string> {
-  return new Promise((resolve) => {
-    const kept = Buffer.alloc(KEPT_BYTES);
-    let keptLength = 0;
-    let readLength = 0;
-    const finish = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-      resolve(toText(response, kept.subarray(0, keptLength)));
-    };
-    const stop = () => {
-      response.destroy();
-      finish();
-    };
-    const timer = setTimeout(stop, bodyMs);
-    response.on('data', (chunk: Buffer) => {
-      keptLength += chunk.copy(kept, keptLength);
-      readLength += chunk.length;
-      if (readLength > READ_BYTES) stop();
-    });
-    response.once('end', finish);
-    response.once('close', finish);
-    response.on('error', finish);
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
-  });
-}
-
-function toText(response: IncomingMessage, bytes: Uint8Array): string {
-  const encoding = response.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') return '(compressed, though identity was asked for)';
-  // `stream` leaves out a character that is cut off at the end.
-  return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
-}
-
+/** How long a connection rests after its first answer; after the nth, a part of it … */
+const FIRST_REST_MS = 250;
+/** … but no less. A server that answers twice does so within some milliseconds. */
+const LEAST_REST_MS = 25;
 // Shorter than the 5 s after which many servers close an idle connection.
 const IDLE_MS = 4_000;
 /** A new address, certificate or rule takes effect within this time even under constant traffic. */
 const LONGEST_LIFE_MS = 30_000;
 /** As many as the concurrent deliveries to one endpoint. */
-const IDLE_PER_HOST = 16;
+const IDLE_PER_ENDPOINT = 16;
+/** A connection for each attempt, after surplus bytes. Postgres keeps it for all workers. */
+const ALONE_MS = 86_400_000;
 
-interface PooledRequestOptions extends RequestOptions {
-  readonly open: () => Promise<TLSSocket>;
-}
+/** A server that waits for a request may say that it waits no longer (RFC 9110, 15.5.9). */
+const WAITS_NO_LONGER = /^HTTP\/1\.[01] 408/;
 
-type Provided = (error: Error | null, socket: Duplex) => void;
+/** A connection to an endpoint. Bytes that come while it has no request are surplus, and close it. */
+export class Connection {
+  readonly #openedMs = performance.now();
+  #answers = 0;
+  #restsUntilMs = 0;
+  #reader: ((bytes: Buffer) => void) | null = null;
+  #onIdleEnd: () => void = () => undefined;
 
-function destroyThis(this: Duplex): void {
-  this.destroy();
+  /** @param reportSurplus called when the endpoint has sent bytes that belong to no request */
+  constructor(
+    readonly socket: TLSSocket,
+    readonly origin: string,
+    readonly reportSurplus: () => void,
+  ) {
+    // The parser of a request listens after this.
+    socket.on('data', (bytes: Buffer) => {
+      if (this.#reader !== null) return this.#reader(bytes);
+      socket.destroy();
+      if (!WAITS_NO_LONGER.test(bytes.toString('latin1', 0, 12))) reportSurplus();
+    });
+    socket.on('timeout', () => socket.destroy());
+    socket.once('close', () => this.#onIdleEnd());
+  }
+
+  read(reader: (bytes: Buffer) => void): void {
+    this.#reader = reader;
+  }
+
+  /** Begins the rest after an answer. @param onEnd called if it is closed before its next request */
+  rest(onEnd: () => void): void {
+    this.#reader = null;
+    this.#onIdleEnd = onEnd;
+    this.#answers += 1;
+    const restMs = Math.max(FIRST_REST_MS / this.#answers, LEAST_REST_MS);
+    this.#restsUntilMs = performance.now() + restMs;
+    this.socket.setTimeout(IDLE_MS).unref();
+  }
+
+  get isOpen(): boolean {
+    return this.socket.writable && !this.socket.destroyed;
+  }
+
+  get hasRested(): boolean {
+    return this.isOpen && performance.now() >= this.#restsUntilMs;
+  }
+
+  get isOld(): boolean {
+    return performance.now() - this.#openedMs > LONGEST_LIFE_MS;
+  }
+
+  /** Reads all that has arrived by now. @returns whether a request may follow */
+  async isQuiet(): Promise<boolean> {
+    this.#onIdleEnd = () => undefined;
+    this.socket.setTimeout(0).ref();
+    // What is there now has been read when the round after this one ends.
+    await nextRound();
+    await nextRound();
+    return this.isOpen;
+  }
 }
 
 /**
- * Keeps connections for the next request to a host and port. Each request brings its guarded `open`. No
- * TLS session is resumed, as that would skip the checks.
+ * Keeps connections for the next request to the same endpoint, and to no other one at its host. No TLS
+ * session is resumed, as that would skip the checks.
  */
-export class ConnectionPool extends Agent {
-  readonly #openedAt = new WeakMap<Duplex, number>();
-  readonly #spent = new WeakSet<Duplex>();
+export class ConnectionPool {
+  readonly #idle = new Map<string, Set<Connection>>();
+  readonly #alone = new Map<string, number>();
 
-  constructor(reuse: boolean) {
-    super({ keepAlive: reuse, maxFreeSockets: IDLE_PER_HOST, timeout: IDLE_MS, maxCachedSessions: 0 });
+  /** Whether connections to an endpoint may be used again. */
+  keeps(endpointId: string): boolean {
+    const untilMs = this.#alone.get(endpointId) ?? 0;
+    if (untilMs <= performance.now()) this.#alone.delete(endpointId);
+    return !this.#alone.has(endpointId);
   }
 
-  override createConnection(options: RequestOptions, callback: Provided = () => {}): undefined {
-    void this.#provide(options as PooledRequestOptions, callback);
+  /** Notes that an endpoint has sent surplus bytes, and closes its idle connections. */
+  leaveAlone(endpointId: string): void {
+    this.#alone.set(endpointId, performance.now() + ALONE_MS);
+    for (const connection of this.#idle.get(endpointId) ?? []) connection.socket.destroy();
   }
 
-  async #provide({ open }: PooledRequestOptions, provided: Provided): Promise<void> {
-    try {
-      const socket = await open();
-      this.#openedAt.set(socket, performance.now());
-      provided(null, socket);
-    } catch (error) {
-      provided(error as Error, undefined as unknown as Duplex);
-    }
+  /** @returns of the connections that have rested the one that was used last; null: open another */
+  async take(endpointId: string, origin: string): Promise<Connection | null> {
+    const idle = [...(this.#idle.get(endpointId) ?? [])];
+    const rested = idle.findLast((connection) => connection.hasRested && connection.origin === origin);
+    if (rested === undefined) return null;
+    this.#remove(endpointId, rested);
+    return (await rested.isQuiet()) ? rested : null;
   }
 
-  spend(socket: Duplex): void {
-    this.#spent.add(socket);
+  /** Lets a connection rest for the next request, or closes it. */
+  keep(endpointId: string, connection: Connection): void {
+    if (!connection.isOpen) return;
+    const idle = this.#idle.get(endpointId) ?? new Set();
+    if (idle.size >= IDLE_PER_ENDPOINT || connection.isOld || !this.keeps(endpointId))
+      return void connection.socket.destroy();
+    this.#idle.set(endpointId, idle.add(connection));
+    connection.rest(() => this.#remove(endpointId, connection));
   }
 
-  override keepSocketAlive(socket: Duplex): boolean {
-    const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
-    if (this.#spent.has(socket) || age > LONGEST_LIFE_MS) return false;
-    // Node returns whether to keep it, which its types do not say.
-    const kept = (super.keepSocketAlive(socket) as unknown) === true;
-    // An endpoint that sends data while no request is under way would be read without any limit.
-    if (kept) socket.once('data', destroyThis);
-    return kept;
+  #remove(endpointId: string, connection: Connection): void {
+    const idle = this.#idle.get(endpointId);
+    idle?.delete(connection);
+    if (idle?.size === 0) this.#idle.delete(endpointId);
   }
 
-  override reuseSocket(socket: Duplex, request: ClientRequest): void {
-    socket.off('data', destroyThis);
-    super.reuseSocket(socket, request);
+  close(): void {
+    for (const connection of [...this.#idle.values()].flatMap((idle) => [...idle]))
+      connection.socket.destroy();
   }
 }

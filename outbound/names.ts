@@ -2,7 +2,8 @@ import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { withTimeout } from '../timing/timing';
-import { codeOf, DeliveryFault, type AddressGuard } from './connect';
+import type { AddressGuard } from './connect';
+import { codeOf, DeliveryFault } from './faults';
 
 export interface AddressResolver {
   /**

@@ -1,4 +1,5 @@
 import { createHmac, createPrivateKey, sign } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import {
   outcomeOfStatus,
@@ -7,8 +8,9 @@ import {
   type SentWebhook,
 } from '../domain/delivery-outcome';
 import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlCheck } from '../domain/webhook';
-import { codeOf, createAddressGuard, openConnection, DeliveryFault } from './connect';
-import { ConnectionPool, exchange, StaleConnection, readAnswer } from './exchange';
+import { createAddressGuard, openConnection } from './connect';
+import { checkHeaders, Connection, ConnectionPool, exchange, type Answer } from './exchange';
+import { codeOf, DeliveryFault, unreadable } from './faults';
 import { explainNames, resolveTarget, type AddressResolver } from './names';
 
 // In milliseconds. The outcome is decided before the answer's body is read.
@@ -29,6 +31,12 @@ export interface SenderOptions {
 }
 
 interface SendInput {
+  /** Connections are kept for this endpoint alone. */
+  readonly endpointId: string;
+  /** Whether it gets a connection for this request alone. */
+  readonly alone: boolean;
+  /** Called when the endpoint has sent bytes that belong to no request. From then on it gets none that was used. */
+  readonly onSurplus: () => void;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Sent byte for byte as UTF-8. */
@@ -54,37 +62,47 @@ export function createSender(options: SenderOptions): Sender {
     ...(options.ca !== undefined && { ca: [...rootCertificates, options.ca] }),
   });
   const rules = { allowedPorts, allowedNames: new Set(hosts.keys()) };
-  const pool = new ConnectionPool(true);
-  const unpooled = new ConnectionPool(false);
+  const pool = new ConnectionPool();
 
-  async function post(input: SendInput, onConnected: (address: string | null) => void, signal: AbortSignal) {
+  async function post(
+    input: SendInput,
+    onConnected: (address: string | null) => void,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     // Checked at registration, and again here because rules and rows change.
     const target = checkWebhookUrl(input.url, rules);
     if (!target.ok) throw new DeliveryFault('blocked_address', target.reason);
+    checkHeaders(input.headers);
     const { hostname, port } = target;
-    const deps = { resolver, hosts, isAllowed, dnsMs: timeouts.dnsMs };
-    const open = async () => {
-      const addresses = await resolveTarget(hostname, deps, signal);
-      const { connectMs } = timeouts;
-      return openConnection({ hostname, port, addresses, isAllowed, secureContext, connectMs }, signal);
-    };
-    const request = {
-      open,
-      hostname,
-      port,
-      path: new URL(target.url).pathname,
-      headers: input.headers,
-      body: Buffer.from(input.body, 'utf8'),
-      headersMs: timeouts.headersMs,
-      onConnected,
-    };
-    try {
-      return await exchange({ ...request, pool }, signal);
-    } catch (error) {
-      if (!(error instanceof StaleConnection)) throw error;
+    const { endpointId, onSurplus, headers } = input;
+    const { connectMs, dnsMs, headersMs } = timeouts;
+    const { pathname: path, origin } = new URL(target.url);
+    const keep = !input.alone && pool.keeps(endpointId);
+    const body = Buffer.from(input.body, 'utf8');
+    const request = { hostname, port, path, headers, body, headersMs, keep };
+    const kept = keep ? await pool.take(endpointId, origin) : null;
+    if (kept !== null) {
+      onConnected(kept.socket.remoteAddress ?? null);
+      const answer = await exchange(kept, request, signal).catch(notOfThePartner);
+      if (answer !== null && answer.response.statusCode !== 408) return answer;
+      kept.socket.destroy();
       onConnected(null);
-      return exchange({ ...request, pool: unpooled }, signal);
     }
+    const addresses = await resolveTarget(hostname, { resolver, hosts, isAllowed, dnsMs }, signal);
+    const socket = await openConnection(
+      { hostname, port, addresses, isAllowed, secureContext, connectMs },
+      signal,
+    );
+    onConnected(socket.remoteAddress ?? null);
+    let surplus = false;
+    const connection = new Connection(socket, origin, () => {
+      surplus = true;
+      pool.leaveAlone(endpointId);
+      onSurplus();
+    });
+    if (await connection.isQuiet()) return exchange(connection, request, signal);
+    socket.destroy();
+    throw surplus ? unreadable('early') : new DeliveryFault('reset', 'closed before the request');
   }
 
   async function send(input: SendInput): Promise<SentWebhook> {
@@ -95,19 +113,19 @@ export function createSender(options: SenderOptions): Sender {
     const tooLong = () => end.abort(new DeliveryFault('timeout', 'the exchange took too long'));
     const timer = setTimeout(tooLong, timeouts.totalMs);
     try {
-      const response = await post(input, (connectedTo) => (address = connectedTo), end.signal);
+      const answered = await post(input, (connectedTo) => (address = connectedTo), end.signal);
+      const { response } = answered;
       const retryAfter = response.headers['retry-after'];
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
       const clockSkewMs = clockSkewOf(response.headers.date, now());
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
-      // After a failure the next attempt resolves the name and checks the certificate again.
-      if (outcome.kind === 'failed') pool.spend(response.socket);
       const answer = await readAnswer(response, timeouts.bodyMs, end.signal);
+      release(input.endpointId, answered, outcome.kind === 'delivered');
       return { outcome, address, answer, detail: null, clockSkewMs };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
-      const { failure, detail } = error;
-      const none = { httpStatus: null, retryAfterMs: null } as const;
+      const { failure, detail, reason } = error;
+      const none = { httpStatus: null, retryAfterMs: null, ...(reason && { reason }) } as const;
       const outcome = { kind: 'failed', failure, durationMs: elapsed(), ...none } as const;
       return { outcome, answer: null, address, detail, clockSkewMs: null };
     } finally {
@@ -115,7 +133,71 @@ export function createSender(options: SenderOptions): Sender {
     }
   }
 
-  return { send, close: () => pool.destroy() };
+  /** Keeps the connection after a success with a clean end. After a failure name and certificate are checked again. */
+  function release(endpointId: string, { connection, response, bytesBehind }: Answer, succeeded: boolean) {
+    const behind = response.complete ? bytesBehind() : null;
+    if (behind !== null && behind > 0) connection.reportSurplus();
+    if (succeeded && behind === 0) pool.keep(endpointId, connection);
+    // Node closes a connection that is not to be kept, in order.
+    else if (connection.isOpen) connection.socket.destroy();
+  }
+
+  return { send, close: () => pool.close() };
+}
+
+/**
+ * A kept connection fails for reasons that are none of the partner, such as a server that closes it just
+ * then. The caller sends again on a new one. A timeout is the partner's.
+ */
+function notOfThePartner(error: unknown): null {
+  if (error instanceof DeliveryFault && error.failure !== 'timeout') return null;
+  throw error;
+}
+
+/** Bytes of an answer that are stored: enough to see what went wrong. */
+const KEPT_BYTES = 8 * 1_024;
+/** Reading an answer to its end keeps the connection usable. Beyond this a new connection is cheaper. */
+const READ_BYTES = 64 * 1_024;
+
+/**
+ * Reads the body of an answer for operators. It never fails, and returns what arrived before the
+ * connection broke, the time was up or the signal aborted. Nothing is decompressed.
+ * @returns at most 8 KiB as text without NUL, which Postgres cannot store
+ */
+function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    const kept = Buffer.alloc(KEPT_BYTES);
+    let keptLength = 0;
+    let readLength = 0;
+    const finish = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      resolve(toText(response, kept.subarray(0, keptLength)));
+    };
+    const stop = () => {
+      response.destroy();
+      finish();
+    };
+    const timer = setTimeout(stop, bodyMs);
+    response.on('data', (chunk: Buffer) => {
+      keptLength += chunk.copy(kept, keptLength);
+      readLength += chunk.length;
+      if (readLength > READ_BYTES) stop();
+    });
+    response.once('end', finish);
+    response.once('close', finish);
+    response.on('error', finish);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    if (response.closed) finish();
+  });
+}
+
+function toText(response: IncomingMessage, bytes: Uint8Array): string {
+  const encoding = response.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') return '(compressed, though identity was asked for)';
+  // `stream` leaves out a character that is cut off at the end.
+  return new TextDecoder().decode(bytes, { stream: true }).replaceAll('\0', '\uFFFD');
 }
 
 function clockSkewOf(date: string | undefined, nowMs: number): number | null {

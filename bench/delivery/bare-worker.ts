@@ -45,6 +45,9 @@ async function main(): Promise<void> {
         sign: signEd25519,
       });
       const { outcome } = await send({
+        endpointId: url,
+        alone: false,
+        onSurplus: () => undefined,
         url,
         headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers },
         body,

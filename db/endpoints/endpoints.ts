@@ -17,7 +17,7 @@ export const ENDPOINTS_CHANNEL = 'endpoints';
 export type WebhookEndpoint = typeof webhookEndpoints.$inferSelect;
 
 const COLUMNS = `endpoint_id, partner_id, environment, url, state, disabled_reason, last_success_at, failing_since,
-  failures_since_success, warned_hours, created_at, updated_at`;
+  failures_since_success, warned_hours, surplus_at, created_at, updated_at`;
 const SELECT = `select ${columns('e', COLUMNS)} from webhook_endpoints e`;
 
 interface NewEndpoint extends Tenant {
@@ -152,6 +152,19 @@ export async function setEndpointState(
   await runPrepared(tx, SET_STATE, [endpointId, wanted.state, reason]);
   return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
 }
+
+const SURPLUS = `
+  update webhook_endpoints set surplus_at = service_now()
+  where endpoint_id = $1 and (surplus_at is null or surplus_at < service_now() - interval '1 hour')
+  returning 1`;
+
+/**
+ * Notes that an endpoint has sent bytes that belong to no request (outbound/exchange.ts), at most once an
+ * hour. open_attempt reports it to all workers for a day.
+ * @returns whether it was noted now
+ */
+export const noteSurplus = async (reader: Reader, endpointId: string) =>
+  (await runPrepared(reader, SURPLUS, [endpointId])).length > 0;
 
 export interface EndpointHealth extends Tenant {
   readonly endpointId: string;

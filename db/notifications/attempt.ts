@@ -29,7 +29,8 @@ export type OpenedAttempt =
       readonly notification: Tenant &
         Pick<Stored, 'eventId' | 'eventType' | 'body' | 'applicationId' | 'sequence' | 'merchantReference'> &
         Pick<Stored, 'requestId' | 'traceParent'> & { readonly ageMs: number };
-      readonly endpoint: { readonly endpointId: string; readonly url: string };
+      /** `alone`: the endpoint gets a connection for this attempt alone. */
+      readonly endpoint: { readonly endpointId: string; readonly url: string; readonly alone: boolean };
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }

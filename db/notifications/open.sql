@@ -67,7 +67,7 @@ BEGIN
   END IF;
 
   -- Every attempt uses the endpoint, secrets and key pairs of the moment when it is opened.
-  SELECT s.*, e.endpoint_id, e.url,
+  SELECT s.*, e.endpoint_id, e.url, coalesce(e.surplus_at > moment - interval '1 day', false) AS alone,
     (SELECT json_agg(json_build_object('secretId', w.secret_id, 'keyId', w.key_id, 'ciphertext', encode(w.ciphertext, 'base64'))
         ORDER BY w.created_at DESC, w.secret_id DESC)
       FROM webhook_secrets w
@@ -121,6 +121,6 @@ BEGIN
       'partnerId', n.partner_id, 'environment', n.environment, 'applicationId', n.application_id, 'sequence', n.sequence,
       'merchantReference', n.merchant_reference, 'requestId', n.request_id, 'traceParent', n.trace_parent,
       'ageMs', extract(epoch FROM moment - n.created_at) * 1000),
-    'endpoint', json_build_object('endpointId', n.endpoint_id, 'url', n.url),
+    'endpoint', json_build_object('endpointId', n.endpoint_id, 'url', n.url, 'alone', n.alone),
     'secrets', coalesce(n.secrets, '[]'), 'keyPairs', coalesce(n.key_pairs, '[]'));
 END $$;

@@ -110,7 +110,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   webhook_endpoints: {
     api: 'select (partner_id, environment, url, state, disabled_reason, last_success_at, failing_since, updated_at)',
     worker:
-      'select, update (state, disabled_reason, last_success_at, failing_since, failures_since_success, warned_hours, updated_at)',
+      'select, update (state, disabled_reason, last_success_at, failing_since, failures_since_success, warned_hours, updated_at, surplus_at)',
     ops: 'select, insert, update (state, disabled_reason, failing_since, failures_since_success, warned_hours, updated_at)',
   },
   webhook_secrets: { worker: 'select', ops: 'select, insert, update (key_id, ciphertext, expires_at)' },

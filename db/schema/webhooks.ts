@@ -20,6 +20,8 @@ export const webhookEndpoints = pgTable(
     failuresSinceSuccess: integer('failures_since_success').notNull().default(0),
     /** Hours of failing that operators have been warned of: 0, 24, 48 or 96. */
     warnedHours: smallint('warned_hours').notNull().default(0),
+    /** When it last sent bytes that belong to no request. For a day from then on no connection to it is used again. */
+    surplusAt: moment('surplus_at'),
     createdAt: moment('created_at').notNull().default(serviceNow),
     updatedAt: moment('updated_at').notNull().default(serviceNow),
   },

@@ -71,7 +71,7 @@ function guideSample(): { received: Received; secret: string; publicKey: string 
   const headers = Object.fromEntries(head.split('\n').map((line) => line.split(': ')));
   const [secret = ''] = /whsec_[\w+/=]+/.exec(after) ?? [];
   const [publicKey = ''] = /whpk_[\w+/=]+/.exec(after) ?? [];
-  const received = { headers, eventId: String(headers['webhook-id']), body, atMs: 0 };
+  const received = { headers, path: '/hooks/finance', eventId: String(headers['webhook-id']), body, atMs: 0 };
   return { received, secret, publicKey };
 }
 

@@ -88,6 +88,7 @@ async function listen(server: ReturnType<typeof createTlsServer>, options: Recei
     url: `https://${HOST}:${port}/hook`,
     connections: () => connections,
     open: () => sockets.size,
+    onSecure: (listener: (socket: TLSSocket) => void) => void server.on('secureConnection', listener),
     renew: (certificate: IssuedCertificate) => server.setSecureContext(certificate),
     close: async () => {
       for (const socket of sockets) socket.destroy();
@@ -104,20 +105,30 @@ export async function startTcpServer(onSocket: (socket: Socket) => void = () => 
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** A server to which no connection comes about: the kernel drops every request for one without an answer. */
-export async function startDeafServer() {
-  // A stopped process whose queue of connections is full.
+/** Servers at one port to which no connection comes about: the kernel drops every request for one without an answer. */
+export async function startDeafServer(hosts: readonly string[] = ['127.0.0.1']) {
+  // A stopped process whose queues of connections are full.
   const child = spawn(process.execPath, [
     '-e',
-    `const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-      console.log(server.address().port);
+    `const { createServer } = require('node:net');
+    const [first, ...others] = process.argv.slice(1);
+    const listen = (host, port) => new Promise((resolve) => {
+      const server = createServer().listen({ port, host, backlog: 1 }, () => resolve(server.address().port));
+    });
+    listen(first, 0).then(async (port) => {
+      for (const host of others) await listen(host, port);
+      console.log(port);
       process.kill(process.pid, 'SIGSTOP');
     });`,
+    ...hosts,
   ]);
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const port = Number(line.toString());
-  const fillers = Array.from({ length: 4 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-  await Promise.race(fillers.map((socket) => once(socket, 'connect')));
+  const fillers = hosts.flatMap((host) =>
+    Array.from({ length: 4 }, () => connect(port, host).on('error', () => {})),
+  );
+  for (const host of hosts.keys())
+    await Promise.race(fillers.slice(4 * host, 4 * host + 4).map((socket) => once(socket, 'connect')));
   return {
     port,
     close() {
@@ -163,6 +174,9 @@ export async function testSender(options: TestSenderOptions = {}) {
 }
 
 export const post = (url: string) => ({
+  endpointId: 'whe_1',
+  alone: false,
+  onSurplus: () => {},
   url,
   headers: { 'webhook-id': 'evt_1' },
   body: '{"amount":"£5"}',

@@ -3,22 +3,30 @@ import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
+import { watchWires, type Wire } from '../../dev/receivers';
 import { createTestTls } from './tls';
 
 export interface Received {
   readonly headers: IncomingMessage['headers'];
+  readonly path: string;
   /** By its header `webhook-id`. */
   readonly eventId: string;
   readonly body: string;
   readonly atMs: number;
 }
 
-/** What the receiver does with its nth request (from 0): a status, headers with it, or a handler of its own. */
+/**
+ * What the receiver does with its nth request (from 0): a status, headers with it, or a handler of its own; null when it has answered
+ * on the wire.
+ */
 export type Behaviour = (
   nth: number,
   request: Received,
+  wire: Wire,
 ) =>
+  | null
   | number
   | { status: number; headers?: Record<string, string>; body?: string }
   | ((response: ServerResponse) => void);
@@ -42,9 +50,10 @@ export async function startWebhookReceiver(
   let behave = behaviour;
   const server = createServer({ cert, key }, (request, response) => {
     const receive = (body: string) => {
-      const { headers } = request;
-      const one = { headers, eventId: String(headers['webhook-id']), body, atMs: performance.now() };
-      const what = behave(received.push(one) - 1, one);
+      const { headers, url: path = '' } = request;
+      const one = { headers, path, eventId: String(headers['webhook-id']), body, atMs: performance.now() };
+      const what = behave(received.push(one) - 1, one, wireOf(request.socket as TLSSocket));
+      if (what === null) return;
       if (typeof what === 'function') what(response);
       else if (typeof what === 'number') response.writeHead(what).end();
       else response.writeHead(what.status, what.headers).end(what.body);
@@ -52,6 +61,7 @@ export async function startWebhookReceiver(
     // What breaks off has not been received.
     void text(request).then(receive, () => undefined);
   });
+  const wireOf = watchWires(server);
   await new Promise<void>((resolve) => server.listen(at.port, at.host, resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -1,3 +1,4 @@
+import { noteSurplus } from '../../../db/endpoints/endpoints';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import type { NotificationRef } from '../../../db/notifications/notification';
 import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
@@ -123,8 +124,29 @@ describe('an attempt', () => {
     expect((await opened(ref)).attempt.endpoint).toMatchObject({ endpointId });
     const next = await addEndpoint(database, { partnerId, url: 'https://other.example/y', keyRing });
     const { attempt } = await opened(ref);
-    expect(attempt.endpoint).toEqual({ endpointId: next.endpointId, url: 'https://other.example/y' });
+    expect(attempt.endpoint).toEqual({
+      endpointId: next.endpointId,
+      url: 'https://other.example/y',
+      alone: false,
+    });
     expect(attempt.secrets.map((sealed) => keyRing.open(sealed, sealed))).toEqual([next.secret]);
+  });
+
+  test('has a connection of its own for a day after its endpoint sent surplus bytes, in every worker', async () => {
+    await setServiceClock(database, '2026-11-26T12:00:00Z');
+    const { partnerId, endpointId } = await newPartner();
+    const ref = await stored(partnerId);
+    const alone = async () => (await opened(ref)).attempt.endpoint.alone;
+    expect(await alone()).toBe(false);
+    expect(await noteSurplus(database.db, endpointId)).toBe(true);
+    // Once an hour.
+    expect(await noteSurplus(database.db, endpointId)).toBe(false);
+    expect(await alone()).toBe(true);
+    await setServiceClock(database, '2026-11-27T11:59:59Z');
+    expect(await alone()).toBe(true);
+    await setServiceClock(database, '2026-11-27T12:00:01Z');
+    expect(await alone()).toBe(false);
+    await setServiceClock(database, null);
   });
 
   test('is the first of a workflow when it was sent, whatever could not be signed before', async () => {
