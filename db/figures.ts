@@ -5,6 +5,7 @@ import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
 import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
 import { oneRow, runPrepared, type Reader } from './postgres/connect';
+import { LOGIN_SETTING_COUNT } from './postgres/rights';
 
 export const LIMIT_SHARES = [50, 80, 100] as const;
 
@@ -162,6 +163,8 @@ interface DatabaseFigures {
   readonly monthsAhead: number;
   /** Milliseconds since the write-ahead log was last archived while archiving fails; else 0. */
   readonly archiveFailingMs: number;
+  /** Settings that logins of ours have made for themselves. */
+  readonly loginSettings: number;
 }
 
 const DATABASE = `
@@ -174,7 +177,8 @@ const DATABASE = `
         from unnest(array['quotes', 'notifications', 'delivery_attempts']) parent) months) as "monthsAhead",
     case when last_failed_time > coalesce(last_archived_time, '-infinity')
       then extract(epoch from clock_timestamp() - coalesce(last_archived_time, stats_reset)) * 1000
-      else 0 end::float8 as "archiveFailingMs"
+      else 0 end::float8 as "archiveFailingMs",
+    ${LOGIN_SETTING_COUNT} as "loginSettings"
   from pg_stat_archiver`;
 
 export const databaseFigures = (reader: Reader) => oneRow<DatabaseFigures>(reader, DATABASE);

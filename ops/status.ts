@@ -5,6 +5,7 @@ import { listEndpoints } from '../db/endpoints/endpoints';
 import { backlog, deliveryFigures } from '../db/figures';
 import { listPauses } from '../db/notifications/hold';
 import type { Db } from '../db/postgres/connect';
+import { loginSettings } from '../db/postgres/rights';
 import { listProcesses, readPostgres } from '../db/processes';
 import { withTimeout } from '../timing/timing';
 import { wholeNumber } from './arguments';
@@ -86,6 +87,7 @@ async function readStored(db: Db) {
   const found = await listEndpoints(db, { removed: false });
   return {
     postgres,
+    settings: await loginSettings(db),
     processes: await listProcesses(db),
     backlog: await backlog(db),
     deliveries: await deliveryFigures(db),
@@ -130,7 +132,7 @@ const endpointName = ({ partnerId, environment }: Stored['endpoints'][number]) =
 
 /** What somebody has to look at; the rest is in the lines. */
 function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
-  const { postgres, processes, backlog, deliveries, endpoints, contradictions } = stored;
+  const { postgres, settings, processes, backlog, deliveries, endpoints, contradictions } = stored;
   const msSince = (since: Date | null) => (since === null ? 0 : at.getTime() - since.getTime());
   const runs = (kind: 'api' | 'worker') => processes.some((one) => one.kind === kind && !one.lost);
   const backupIsOld =
@@ -145,6 +147,10 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
     ]),
     [postgres.role === 'standby', 'Postgres: this is a standby, and no leader is known'],
     [postgres.synchronous && postgres.standbys === 0, 'Postgres: its standby is away'],
+    ...settings.map(({ login, database, setting }): Check => {
+      const where = `${login}${database === null ? '' : ` IN DATABASE ${database}`}`;
+      return [true, `Postgres: somebody has set ${setting} for a login: ALTER ROLE ${where} RESET ALL`];
+    }),
     [
       backlog.oldestMs > BACKLOG_OLD_MS,
       `Backlog: the oldest notification waits for ${timeText(backlog.oldestMs)} to be started`,
@@ -201,10 +207,10 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
 }
 
 const storedView = (stored: Stored) => {
-  const { postgres, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
+  const { postgres, settings, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
   const { lastBackupAt, inUse: _, ...server } = postgres;
   return {
-    postgres: server,
+    postgres: { ...server, login_settings: settings },
     processes: processes.map(snakeCased),
     backlog: {
       waiting: backlog.pending,

@@ -143,6 +143,10 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
       'How long Postgres has not been able to archive its write-ahead log; 0: it can, or has no archive.',
       ({ archiveFailingMs }) => archiveFailingMs / 1_000,
     ],
+    pfqs_login_settings: [
+      'Settings that logins of Postgres have made for themselves (ALTER ROLE); the service makes none.',
+      ({ loginSettings }) => loginSettings,
+    ],
   });
   addGauges(registry, async () => deps.underWay(), {
     pfqs_delivery_slots: ['Most attempts that can be under way in this process.', () => deps.mostSends],

@@ -1,4 +1,4 @@
-import type { Sql } from './connect';
+import { runPrepared, type Reader, type Sql } from './connect';
 import {
   FUNCTION_RIGHTS,
   PROCESSES,
@@ -122,6 +122,32 @@ export async function applyRights(sql: Sql): Promise<readonly Process[]> {
   });
   return PROCESSES.filter((process) => !present.has(roleOf(process)));
 }
+
+/** A setting of a login, `statement_timeout=1ms`, in all databases or in this one. */
+export interface LoginSetting {
+  readonly login: string;
+  readonly database: string | null;
+  readonly setting: string;
+}
+
+// The logins of the processes are members of the roles, or are them. The owner's belongs to migrate.
+const LOGIN_SETTINGS = `
+  select l.rolname::text as login, d.datname::text as database, setting
+  from pg_db_role_setting s join pg_roles l on l.oid = s.setrole left join pg_database d on d.oid = s.setdatabase
+  cross join unnest(s.setconfig) setting
+  where not l.rolsuper and (d.oid is null or d.datname = current_database())
+    and (l.oid = (select datdba from pg_database where datname = current_database())
+      or exists (select from pg_roles r where r.rolname = any(${ROLES}) and pg_has_role(l.oid, r.oid, 'MEMBER')))
+  order by 1, 2, 3`;
+
+/**
+ * Settings that every new session of a login of ours begins with. We make none, but each login may make
+ * them for itself, which Postgres cannot forbid.
+ */
+export const loginSettings = (reader: Reader) => runPrepared<LoginSetting>(reader, LOGIN_SETTINGS);
+
+/** How many of them there are. */
+export const LOGIN_SETTING_COUNT = `(select count(*)::int from (${LOGIN_SETTINGS}) s)`;
 
 /**
  * Compares the rights of a process's login with those of its role.

@@ -82,6 +82,7 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
   },
   PartitionsMissing: { pfqs_partition_months_ahead: ['2x300', '11x300'] },
   ArchiveFails: { pfqs_archive_failing_seconds: ['400x300', '90x300'] },
+  LoginSettings: { pfqs_login_settings: ['1x300', '0x300'] },
   BackupOld: { pfqs_backup_completed_timestamp_seconds: ['0x2000', '82800x2000'] },
   DiskFills: {
     'node_filesystem_avail_bytes{mountpoint="/", fstype="ext4"}': ['10x300', '20x300'],

@@ -1,6 +1,8 @@
 import { appendOperatorEvents } from '../../db/audit/operator-events';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
+import { databaseFigures } from '../../db/figures';
 import { openDatabaseAt } from '../support/database';
+import { asRole } from '../support/roles';
 import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
 import { startTestService } from '../support/service';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -46,6 +48,29 @@ test('all is well: exit code 0, with builds, ages and the last backup', async ()
     processes: [{ kind: 'api' }, { kind: 'worker', lost: false }],
     temporal: { current: '1.2.0' },
   });
+});
+
+/** As whoever has the password of a login may. In this database alone, because other tests use the login too. */
+async function loginSets(setting: string): Promise<void> {
+  const api = openDatabaseAt(asRole(database.url, 'api'));
+  const name = new URL(database.url).pathname.slice(1);
+  await api.sql.unsafe(`alter role current_user in database ${name} ${setting}`);
+  await api.close();
+}
+afterEach(() => loginSets('reset all'));
+
+test('settings that a login has made for itself are named, with what takes them away', async () => {
+  await loginSets(`set statement_timeout = '1ms'`);
+  const { code, out } = await run();
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /Postgres: somebody has set statement_timeout=1ms for a login: ALTER ROLE quotes_api IN DATABASE \S+ RESET ALL/,
+  );
+  expect((await databaseFigures(database.db)).loginSettings).toBe(1);
+  const { postgres } = JSON.parse((await ops.run(['status', '--json'])).out);
+  expect(postgres.login_settings).toMatchObject([{ login: 'quotes_api', setting: 'statement_timeout=1ms' }]);
+  await loginSets('reset all');
+  expect((await run()).code).toBe(0);
 });
 
 async function noBuildIsCurrent(): Promise<void> {
