@@ -2,6 +2,7 @@ import type { MerchantFields } from '../db/catalogue/merchants';
 import type { ProductDefinition } from '../db/catalogue/product-row';
 import type { StoredProduct } from '../db/catalogue/products';
 import { formatPence } from '../domain/money';
+import { nameFault } from '../domain/name';
 import type { DepositRule } from '../domain/product';
 import { listed, snakeCased } from './output';
 
@@ -63,6 +64,8 @@ export const productView = ({ definition, ...product }: StoredProduct) => ({
   ...(definition === null ? { credit_product: product.creditProduct } : definitionView(definition)),
   display_order: product.displayOrder,
   active: product.active,
+  /** Why an import would refuse its name today; null: it would not. A stored name stays valid. */
+  name_problem: nameFault(product.creditProduct),
 });
 
 /** Products, and whether each is offered on the given UK day. One whose version is lost has no terms to show. */
@@ -79,6 +82,7 @@ export function productTable(products: readonly StoredProduct[], today: string) 
     APR: shown(({ apr }) => `${apr}%`),
     loans: shown((terms) => `${terms.minimum_loan_amount} to ${terms.maximum_loan_amount}`),
     'offered today': (product) => offered(product, today),
+    'its name': ({ creditProduct }) => nameFault(creditProduct),
   });
 }
 

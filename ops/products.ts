@@ -1,15 +1,25 @@
 import type { Command } from 'commander';
-import { existingProduct, listProducts, loadVersions, setProductActive } from '../db/catalogue/products';
+import {
+  existingProduct,
+  listProducts,
+  loadProductsOf,
+  loadVersions,
+  setProductActive,
+} from '../db/catalogue/products';
+import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
+import { nameKey } from '../domain/name';
 import { ukDay } from '../domain/product';
 import { inPages, paged, wholeNumber, type Page } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps } from './call';
 import { productRow, productTable, productView, versionView } from './catalogue-view';
 import { idOf } from './ids';
 import { addImportCommand, importAnswer } from './import/command';
+import type { CsvTypes } from './import/csv';
 import { MOST_ROWS } from './import/files';
 import { importProducts } from './import/products';
-import { differences, differenceText, facts, jsonText, moment } from './output';
+import { takeImportTurn } from './import/rows';
+import { differences, differenceText, facts, jsonText, moment, printable } from './output';
 
 const EXAMPLES = `
   ops products import products.json --dry-run
@@ -20,9 +30,28 @@ const EXAMPLES = `
   ops products export --merchant M123456 > products.json               what products import takes`;
 
 /** Columns of a products file whose CSV cells are not text. */
-const CSV_TYPES = {
-  numbers: new Set(['number_of_repayments', 'deferral_months', 'first_interval_days', 'display_order']),
-  flags: new Set(['active']),
+const CSV_TYPES: CsvTypes = {
+  number_of_repayments: 'whole',
+  apr: 'percent',
+  minimum_loan_amount: 'amount',
+  maximum_loan_amount: 'amount',
+  rate: 'percent',
+  deferral_months: 'whole',
+  first_interval_days: 'whole',
+  settlement_fee: 'amount',
+  'minimum_deposit.percent': 'percent',
+  'minimum_deposit.amount': 'amount',
+  'maximum_deposit.percent': 'percent',
+  'maximum_deposit.amount': 'amount',
+  valid_from: 'day',
+  valid_to: 'day',
+  display_order: 'whole',
+  active: 'flag',
+  'representative_example.loan_amount': 'amount',
+  'representative_example.monthly_repayment': 'amount',
+  'representative_example.final_repayment': 'amount',
+  'representative_example.total_amount_payable': 'amount',
+  'representative_example.cost_of_credit': 'amount',
 };
 
 export function addProductCommands(program: Command, deps: OpsDeps): void {
@@ -102,6 +131,9 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
     const command = ofMerchant(verb).description(description);
     handle(command, deps, async (call, merchantId = '', creditProduct = '') => {
       const { changed, product } = await changeAndLog(call, `products.${verb}`, async (tx, log) => {
+        // An import under way could make another product of this name.
+        await takeImportTurn(tx);
+        if (active) await refuseLookalike(tx, merchantId, creditProduct);
         const done = await setProductActive(tx, { merchantId, creditProduct, active });
         const details = { merchant_id: merchantId, credit_product: creditProduct, active };
         if (done.changed) await log(done.product.productId, details);
@@ -112,4 +144,18 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
       return { json: { ...productView(product), changed }, text };
     });
   }
+}
+
+async function refuseLookalike(tx: DbOrTransaction, merchantId: string, creditProduct: string) {
+  const other = (await loadProductsOf(tx, [merchantId])).find(
+    (one) =>
+      one.active &&
+      one.creditProduct !== creditProduct &&
+      nameKey(one.creditProduct) === nameKey(creditProduct),
+  );
+  if (other !== undefined)
+    throw new Refused(
+      'conflict',
+      `The active product "${printable(other.creditProduct)}" has a name that looks the same.`,
+    );
 }

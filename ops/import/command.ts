@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { handle, type OpsDeps } from '../call';
 import { differenceText, printable, type Answer } from '../output';
-import { csvFaults, looksLikeCsv, parseCsv, parseJson, readText, type CsvRows, type CsvTypes } from './files';
+import { csvFaults, looksLikeCsv, parseCsv, type CsvTypes } from './csv';
+import { parseJson, readText } from './files';
 import type { importProducts } from './products';
 import { ImportRefused, refuseFile } from './rows';
 import type { ImportOptions, ImportReport, ReportedChange } from './rows';
@@ -37,17 +38,19 @@ export function addImportCommand(parent: Command, deps: OpsDeps, kind: ImportKin
     if (!isCsv) return importAnswer(await run(db, parseJson(text), how), dryRun, 'row');
     if (csv === null)
       return refuseFile(`This looks like CSV; ${noun} are imported from JSON: [ { … }, { … } ].`);
-    return importAnswer(await importCsv(db, parseCsv(text, csv), run, how), dryRun, 'line');
+    return importAnswer(await importCsv(db, text, csv, run, how), dryRun, 'line');
   });
 }
 
 /** All faults are reported at once: those of the cells, and those of the lines that can be read. */
 async function importCsv(
   db: DbOrTransaction,
-  { rows, lines, faults }: CsvRows,
+  text: string,
+  types: CsvTypes,
   run: ImportKind['run'],
   how: ImportOptions,
 ): Promise<ImportReport> {
+  const { rows, lines, faults } = parseCsv(text, types);
   const broken = new Set(faults.map(({ row }) => row));
   let more: ImportRefused['faults'] = [];
   try {
@@ -58,7 +61,7 @@ async function importCsv(
     if (!(error instanceof ImportRefused)) throw error;
     more = error.faults.filter(({ row }) => row === null || !broken.has(row));
   }
-  throw new ImportRefused(csvFaults([...faults, ...more], lines));
+  throw new ImportRefused(csvFaults([...faults, ...more], lines, types));
 }
 
 /** @param place what a change is found by; null: there is no file. */

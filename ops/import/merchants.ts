@@ -2,11 +2,12 @@ import { appendChanges } from '../../db/audit/change-log';
 import { existingPartnerIds, saveMerchants, loadMerchants } from '../../db/catalogue/merchants';
 import type { MerchantFields, StoredMerchant } from '../../db/catalogue/merchants';
 import type { DbOrTransaction } from '../../db/postgres/connect';
+import { nameFault } from '../../domain/name';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { merchantView } from '../catalogue-view';
 import { differences, type Difference } from '../output';
 import { merchantRowSchema, type MerchantRow } from './row-schemas';
-import { checkForm, refuseFaults, takeImportTurn } from './rows';
+import { checkForm, refuseFaults, shareWarning, takeImportTurn, warnings } from './rows';
 import type { Fault, ImportOptions, ParsedRow, ReportedChange } from './rows';
 
 interface PlannedMerchant {
@@ -28,7 +29,7 @@ export async function importMerchants(db: DbOrTransaction, rows: readonly unknow
   }
   return db.transaction(async (tx) => {
     await takeImportTurn(tx);
-    const planned = await planMerchants(tx, parsed);
+    const planned = await planMerchants(tx, parsed, faults);
     refuseFaults([...faults, ...(await checkPartners(tx, parsed, planned))]);
     const writing = planned.filter(({ isNew, changed }) => isNew || changed.length > 0);
     if (!options.dryRun) await write(tx, writing, options);
@@ -36,14 +37,28 @@ export async function importMerchants(db: DbOrTransaction, rows: readonly unknow
   });
 }
 
-async function planMerchants(tx: DbOrTransaction, parsed: readonly ParsedRow<MerchantRow>[]) {
+/** @param faults those found are added */
+async function planMerchants(
+  tx: DbOrTransaction,
+  parsed: readonly ParsedRow<MerchantRow>[],
+  faults: Fault[],
+) {
   const ids = parsed.map(({ value }) => value.merchant_id);
   const stored = new Map((await loadMerchants(tx, ids)).map((one) => [one.setup.merchantId, one]));
-  return parsed.map(({ row, value }) => {
-    const before = stored.get(value.merchant_id);
+  return parsed.map(({ row, value: sent }) => {
+    const before = stored.get(sent.merchant_id);
+    const value = { ...sent, trading_name: tradingName(sent, before) };
+    const wrong = value.trading_name != null && value.trading_name !== before?.setup.tradingName;
+    const message = wrong ? nameFault(value.trading_name ?? '') : null;
+    if (message !== null)
+      faults.push({ row, field: 'trading_name', message, value: sent.trading_name ?? '' });
     if (before === undefined) {
       const after = applyRow(value);
-      return { row, after, isNew: true, changed: [], fields: [], warning: hiddenListWarning(value, after) };
+      const warning = warnings(
+        hiddenListWarning(value, after),
+        shareWarning('deposit_floor', after.depositFloor),
+      );
+      return { row, after, isNew: true, changed: [], fields: [], warning };
     }
     const old = toFields(before);
     const after = applyRow(value, old);
@@ -51,9 +66,15 @@ async function planMerchants(tx: DbOrTransaction, parsed: readonly ParsedRow<Mer
     const changed = new Set(fields.map(({ field }) => field));
     // A floor that cannot be read counts as none, and is written anew.
     if (before.setup.corruptFields.includes('deposit_floor')) changed.add('deposit_floor');
-    const warning = hiddenListWarning(value, after, old);
+    const share = changed.has('deposit_floor') ? shareWarning('deposit_floor', after.depositFloor) : null;
+    const warning = warnings(hiddenListWarning(value, after, old), share);
     return { row, after, isNew: false, changed: [...changed], fields, warning };
   });
+}
+
+/** In NFC, unless it is the stored name, which stays as it is. */
+function tradingName({ trading_name: name }: MerchantRow, before: StoredMerchant | undefined) {
+  return name == null || name === before?.setup.tradingName ? name : name.normalize('NFC');
 }
 
 const NEW: Omit<MerchantFields, 'merchantId'> = {

@@ -5,12 +5,13 @@ import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { addVersion, insertProducts, loadProductsOf, setProductPlace } from '../../db/catalogue/products';
 import type { StoredProduct } from '../../db/catalogue/products';
 import type { DbOrTransaction } from '../../db/postgres/connect';
+import { nameFault, nameKey } from '../../domain/name';
 import { checkProduct } from '../../domain/product-check';
 import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import { versionView } from '../catalogue-view';
-import { differences, snakeCase, type Difference } from '../output';
+import { differences, printable, snakeCase, type Difference } from '../output';
 import { productRowSchema, toProductDefinition, type StatedProduct } from './row-schemas';
-import { checkForm, refuseFaults, takeImportTurn } from './rows';
+import { checkForm, refuseFaults, shareWarning, takeImportTurn, warnings } from './rows';
 import type { Fault, ImportOptions, ReportedChange } from './rows';
 
 interface CheckedProduct {
@@ -38,6 +39,8 @@ export async function importProducts(db: DbOrTransaction, rows: readonly unknown
     await takeImportTurn(tx);
     const ids = [...new Set(checked.map(({ merchantId }) => merchantId))];
     const known = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
+    const stored = await loadProductsOf(tx, ids);
+    const named = nameProducts(checked, stored, faults);
     const lenderNames = new Map((await listLenders(tx)).map(({ lender, name }) => [lender, name]));
     for (const { row, merchantId, definition } of checked) {
       if (!known.has(merchantId))
@@ -48,7 +51,7 @@ export async function importProducts(db: DbOrTransaction, rows: readonly unknown
       }
     }
     refuseFaults(faults);
-    const planned = plan(checked, await loadProductsOf(tx, ids), lenderNames);
+    const planned = plan(named, stored, lenderNames);
     const writing = planned.filter(
       ({ stored, terms, placeChanges }) => stored === null || terms.length > 0 || placeChanges,
     );
@@ -81,6 +84,73 @@ export function checkProducts(rows: readonly unknown[]): { checked: CheckedProdu
     return { row, merchantId, definition, displayOrder, active: active ?? true };
   });
   return { checked, faults };
+}
+
+/**
+ * Products under the names that they are stored with: a stored name as it is, another one in NFC. A name
+ * that is none, or that looks like that of another active product, is a fault, unless both were so already.
+ * @param faults those found are added
+ */
+function nameProducts(
+  checked: readonly CheckedProduct[],
+  stored: readonly StoredProduct[],
+  faults: Fault[],
+): CheckedProduct[] {
+  const before = new Map(stored.map((one) => [identity(one.merchantId, one.creditProduct), one]));
+  const firstOf = new Map<string, { readonly row: number; readonly sent: string }>();
+  const named = checked.map((product) => {
+    const { row, merchantId, definition } = product;
+    const sent = definition.creditProduct;
+    const nfc = sent.normalize('NFC');
+    const creditProduct = before.has(identity(merchantId, sent)) ? sent : nfc;
+    const key = identity(merchantId, creditProduct);
+    const first = firstOf.get(key);
+    // Names that are the same in the file have been found by its form.
+    if (first !== undefined && first.sent !== sent)
+      faults.push({
+        row,
+        field: 'credit_product',
+        message: `is the same as in row ${first.row}`,
+        value: sent,
+      });
+    firstOf.set(key, first ?? { row, sent });
+    const message = before.has(key) ? null : nameFault(creditProduct);
+    if (message !== null) faults.push({ row, field: 'credit_product', message, value: sent });
+    return { ...product, definition: { ...definition, creditProduct } };
+  });
+  const wasActive = (product: CheckedProduct) =>
+    before.get(identity(product.merchantId, product.definition.creditProduct))?.active === true;
+  interface Active {
+    /** Null: the file does not name it. */
+    readonly row: number | null;
+    readonly name: string;
+  }
+  const active = new Map<string, Active>();
+  const lookalike = (merchantId: string, name: string) => identity(merchantId, nameKey(name));
+  for (const one of stored) {
+    const key = identity(one.merchantId, one.creditProduct);
+    if (one.active && !firstOf.has(key))
+      active.set(lookalike(one.merchantId, one.creditProduct), { row: null, name: one.creditProduct });
+  }
+  // Those that were active first, so that the fault is at the row that is new.
+  for (const product of named.toSorted((a, b) => Number(wasActive(b)) - Number(wasActive(a)))) {
+    const { row, merchantId, definition } = product;
+    if (!product.active) continue;
+    const key = lookalike(merchantId, definition.creditProduct);
+    const other = active.get(key);
+    const name = definition.creditProduct;
+    if (other === undefined) active.set(key, { row, name });
+    else if (!wasActive(product) && other.name !== name) {
+      const where = other.row === null ? 'the active product' : `the one in row ${other.row},`;
+      faults.push({
+        row,
+        field: 'credit_product',
+        message: `looks like ${where} "${printable(other.name)}"`,
+        value: name,
+      });
+    }
+  }
+  return named;
 }
 
 const FILE_NAMES: Readonly<Record<string, string>> = {
@@ -157,16 +227,22 @@ const LARGEST_APR_STEP = 500;
 
 function reported({ row, merchantId, definition, stored, terms, fields }: PlannedProduct): ReportedChange {
   const before = stored?.definition?.aprBasisPoints ?? definition.aprBasisPoints;
-  const step = Math.abs(definition.aprBasisPoints - before);
+  const apr = definition.aprBasisPoints;
+  const step = Math.abs(apr - before);
+  const says = (field: string) => stored === null || terms.includes(field);
   const updated = terms.length > 0 ? `new version: ${terms.join(', ')}` : 'changed: place or activity';
   return {
     row,
     subject: `${merchantId} ${definition.creditProduct}`,
     change: stored === null ? 'created' : updated,
     fields,
-    warning:
+    warning: warnings(
       step > LARGEST_APR_STEP
         ? `its APR moves by ${(step / 100).toFixed(1)} percentage points: is that meant?`
         : null,
+      says('apr') && apr > 0 && apr < 100 ? `its apr is ${apr / 100} %: did you mean ${apr} %?` : null,
+      says('minimum_deposit') ? shareWarning('minimum_deposit', definition.depositMin) : null,
+      says('maximum_deposit') ? shareWarning('maximum_deposit', definition.depositMax) : null,
+    ),
   };
 }

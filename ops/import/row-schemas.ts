@@ -3,6 +3,7 @@ import { MERCHANT_ID } from '../../contracts/quote-request';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { Refused } from '../../db/refused';
 import { formatPence } from '../../domain/money';
+import { nameFault } from '../../domain/name';
 import { LONGEST_PRODUCT_NAME, PRODUCT_BOUNDS, PRODUCT_CHOICES } from '../../domain/product';
 import type { DepositRule } from '../../domain/product';
 import type { PublishedExample } from '../../domain/product-check';
@@ -10,22 +11,20 @@ import type { PublishedExample } from '../../domain/product-check';
 const typed = (expected: string) => (issue: { readonly input?: unknown }) =>
   issue.input === undefined ? 'is required' : `must be ${expected}`;
 
-/** Control characters (NUL among them) and halves of surrogate pairs: Postgres or a page would trip over them. */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
-
+/** A text whose characters are checked where the stored one is known: a name that was stored earlier stays valid. */
 const text = (most: number) =>
   z
     .string({ error: typed('text in quotes') })
     .refine((value) => value.trim() !== '', 'must not be empty')
     .refine((value) => value === value.trim(), 'must not begin or end with white space')
-    .refine((value) => !UNPRINTABLE.test(value), 'must not hold control characters')
-    .refine((value) => value.length <= most, `must be at most ${most} characters long`);
+    .refine((value) => value.normalize('NFC').length <= most, `must be at most ${most} characters long`);
 
-/** A name for people. @throws Refused when it is none. */
+/** A name that shoppers or operators read, as it is stored: in NFC. @throws Refused when it is none. */
 export function checkedName(name: string, longest: number): string {
   const parsed = text(longest).safeParse(name);
-  if (parsed.success) return parsed.data;
-  throw new Refused('invalid', `The name ${parsed.error.issues[0]?.message}.`);
+  const fault = parsed.success ? nameFault(name.normalize('NFC')) : parsed.error.issues[0]?.message;
+  if (fault == null) return name.normalize('NFC');
+  throw new Refused('invalid', `The name ${fault}.`);
 }
 
 const flag = z.boolean({ error: typed('true or false') });
@@ -140,7 +139,11 @@ const representativeExample = z
 export const productRowSchema = z.strictObject({
   merchant_id: merchantId,
   credit_product: text(LONGEST_PRODUCT_NAME),
-  lender: text(LONGEST_PRODUCT_NAME),
+  // The key of a lender, in whose place a fault repeats it.
+  lender: text(LONGEST_PRODUCT_NAME).superRefine((value, context) => {
+    const message = nameFault(value);
+    if (message !== null) context.addIssue({ code: 'custom', message });
+  }),
   number_of_repayments: whole(...PRODUCT_BOUNDS.numberOfRepayments),
   apr: percent(1, PRODUCT_BOUNDS.aprBasisPoints[1] / 100, '9.9'),
   rate_type: choice(PRODUCT_CHOICES.rateType).nullish(),

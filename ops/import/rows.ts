@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { DbOrTransaction } from '../../db/postgres/connect';
+import type { DepositRule } from '../../domain/product';
 import { printable, type Difference } from '../output';
 
 export interface Fault {
@@ -63,6 +64,18 @@ export interface ReportedChange {
   readonly change: string;
   readonly fields: readonly Difference[];
   readonly warning: string | null;
+}
+
+/** One text of what somebody should look at again; null when there is nothing. */
+export function warnings(...found: readonly (string | null)[]): string | null {
+  return found.filter((one) => one !== null).join('; ') || null;
+}
+
+/** A share below 1 % is most likely a fraction: 0.1 for 10 %. @param field its name in the file */
+export function shareWarning(field: string, rule: DepositRule | null): string | null {
+  const { basisPoints } = rule ?? { basisPoints: 0 };
+  if (basisPoints === 0 || basisPoints >= 100) return null;
+  return `its ${field}.percent is ${basisPoints / 100} %: did you mean ${basisPoints} %?`;
 }
 
 /** Imports run one after the other: two at once could each decide by data that the other changes. */

@@ -19,7 +19,7 @@ describe('a CSV file with faults', () => {
   const HEAD = Object.keys(GOOD).join();
   const line = (...changed: string[]) => {
     const [name = 'A', apr = '9.9', repayments = '12', lowest = '250.00'] = changed;
-    return `M200001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
+    return `M300001,${name},lender_a,${repayments},${apr},${lowest},25000.00`;
   };
   const refused = async (...lines: string[]) => {
     const outcome = await ops.run(['products import -'], lines.join('\n'));
@@ -40,11 +40,11 @@ describe('a CSV file with faults', () => {
       ),
     ).toBe(
       [
-        'line 2, credit_product: must not hold control characters (it is "a name\\nin two lines")',
+        'line 2, credit_product: must not contain white space other than single spaces (U+000A at character 7) (it is "a name\\nin two lines")',
         'line 4: has 8 cells where the heading has 7: is a comma inside a cell without quotes?',
         'line 5, apr: must be a percentage with at most 1 decimal, such as 9.9 (it is "nine")',
         'line 7, number_of_repayments: must be a whole number from 1 to 120 (it is "12 months")',
-        'line 8, minimum_loan_amount: must be an amount with two decimals and nothing else, such as 1000.00 (it is "£250")',
+        'line 8, minimum_loan_amount: must be an amount with two decimals and nothing else, such as 1000.00: write it without the currency (it is "£250")',
         'error: 5 faults found; nothing was written.',
         '',
       ].join('\n'),
@@ -120,6 +120,206 @@ describe('a field that a JSON file states twice', () => {
   });
 });
 
+describe('a CSV file that a spreadsheet saved', () => {
+  beforeAll(() => ops.json('merchants create M300003 --trading-name', 'Sheets'));
+  const HEAD =
+    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+  const importCsv = async (file: string | Buffer, ...more: string[]) =>
+    ops.run(['products import - --csv --json', ...more], file);
+  const faultsIn = async (file: string | Buffer) => {
+    const outcome = await importCsv(file, '--dry-run');
+    expect([outcome.code, outcome.out]).toEqual([1, '']);
+    return (outcome.json().error.faults as { line?: number; field: string | null; message: string }[]).map(
+      ({ line, field, message }) => [line ?? null, field, message],
+    );
+  };
+
+  test('is read: byte order mark, CRLF, TRUE, 250, 9.90, rows and columns without cells, cells left out at the end', async () => {
+    const file = [
+      `\uFEFF${HEAD},minimum_deposit.percent,minimum_deposit.amount,active,,`,
+      'M300003,"Saved by ""Excel"", 12",lender_a,12,9.90,250,25000,10.00,50.5,FALSE,,',
+      ',,,,,,,,,,,',
+      '',
+      // Excel leaves out empty cells at the end of later rows.
+      'M300003,Saved 24,lender_a,24,9.9,250.5,25000.00',
+      ',,,,,,,,,,,',
+      '',
+    ].join('\r\n');
+    const outcome = await importCsv(file);
+    expect(outcome.json()).toMatchObject({ created: 2, changes: [{ line: 2 }, { line: 5 }] });
+    expect(await ops.json('products show M300003', 'Saved by "Excel", 12')).toMatchObject({
+      apr: '9.9',
+      minimum_loan_amount: '250.00',
+      maximum_loan_amount: '25000.00',
+      minimum_deposit: { percent: '10', amount: '50.50' },
+      active: false,
+    });
+    expect(await ops.json('products show M300003', 'Saved 24')).toMatchObject({
+      minimum_loan_amount: '250.50',
+      minimum_deposit: null,
+      active: true,
+    });
+  });
+
+  const row = (cells: string, columns = 'valid_from,rate,active') =>
+    `${HEAD},${columns}\r\nM300003,Sheet,lender_a,12,9.9,250.00,25000.00,${cells}\r\n`;
+  test.each([
+    ['31/01/2027,,', 'valid_from', /such as 2027-01-31: give the column the format yyyy-mm-dd$/],
+    ['31-Jan-27,,', 'valid_from', /such as 2027-01-31: give the column the format yyyy-mm-dd$/],
+    ['46418,,', 'valid_from', /such as 2027-01-31: give the column the format yyyy-mm-dd$/],
+    [',9.9%,', 'rate', /^must be a percentage .* such as 0.79: write it without the sign, 10 for 10 %$/],
+    [',"9,9",', 'rate', /: write a point for the decimal comma$/],
+    [',1E-01,', 'rate', /: the spreadsheet has cut the number/],
+    [',#REF!,', 'rate', /: the spreadsheet shows an error there$/],
+    [',,WAHR', 'active', /^must be true or false$/],
+  ])('is refused with the form to write: %s', async (cells, field, said) => {
+    expect(await faultsIn(row(cells))).toEqual([[2, field, expect.stringMatching(said)]]);
+  });
+
+  test.each([
+    ['"1,000,000.00"', /such as 1000.00: write it without separators of thousands$/],
+    ['1E+06', /: the spreadsheet has cut the number: give the column a number format and write all digits$/],
+    ['£25000.00', /: write it without the currency$/],
+    ['"25000,00"', /: write a point for the decimal comma$/],
+    ['250.005', /^must be an amount with two decimals and nothing else, such as 1000.00$/],
+  ])('is refused with the amount to write: %s', async (cell, said) => {
+    const file = `${HEAD}\nM300003,Sheet,lender_a,12,9.9,250.00,${cell}\n`;
+    expect(await faultsIn(file)).toEqual([[2, 'maximum_loan_amount', expect.stringMatching(said)]]);
+  });
+
+  const whole = (separator: string) => row('2027-01-31,,').replaceAll(',', separator);
+  test.each<[string, string | Buffer, RegExp]>([
+    ['sep=;', `sep=;\r\n${whole(';')}`, /^Line 1 \(sep=\) is for Excel alone: delete it/],
+    ['semicolons', whole(';'), /must be separated by commas, not by semicolons/],
+    ['tabs', whole('\t'), /must be separated by commas, not by tabs/],
+    ['UTF-16', Buffer.from(`\uFEFF${whole('\t')}`, 'utf16le'), /UTF-16, .*save it as "CSV UTF-8/],
+    [
+      'Windows-1252',
+      Buffer.from(row('£,,').replace('Sheet', 'Over £500'), 'latin1'),
+      /not valid UTF-8, first in line 2: .*save it as "CSV UTF-8/,
+    ],
+    ['a workbook', Buffer.from('504b030414000600', 'hex'), /is an Excel workbook .*save it as "CSV UTF-8/],
+  ])('is refused as a whole, with what to do: %s', async (_, file, said) => {
+    expect(await faultsIn(file)).toEqual([[null, null, expect.stringMatching(said)]]);
+    if (typeof file === 'string') expect((await ops.run(['products import -'], file)).err).toMatch(/commas/);
+  });
+
+  test('a cell without a heading is a fault of its line, and so is a quote out of place', async () => {
+    const cells = 'M300003,Sheet,lender_a,12,9.9,250.00,25000.00';
+    expect(await faultsIn(`${HEAD},,active\n${cells},x,TRUE\n`)).toEqual([
+      [2, null, 'has a cell in column 8, which has no heading'],
+    ]);
+    expect(await faultsIn(`${HEAD}\n${cells}\nM300003,a "b",c\n`)).toEqual([
+      [null, null, expect.stringContaining('not valid CSV in line 3: a quote is out of place')],
+    ]);
+  });
+});
+
+describe('a name', () => {
+  const named = (...names: (string | [name: string, active: boolean])[]) =>
+    names.map((one) => {
+      const [credit_product, active] = typeof one === 'string' ? [one, true] : one;
+      return { ...GOOD, merchant_id: 'M300002', credit_product, active };
+    });
+  beforeAll(() => ops.json('merchants create M300002 --trading-name', 'Names'));
+
+  test.each([
+    ['Classic\u200b 12', 'must not contain characters that show nothing (U+200B at character 8)'],
+    ['\u200b', 'must not contain characters that show nothing (U+200B at character 1)'],
+    ['\u202e21 cissalC', 'must not contain characters that show nothing (U+202E at character 1)'],
+    ['a\u3164', 'must not contain characters that show nothing (U+3164 at character 2)'],
+    ['1\ufe0f2 months', 'must not contain characters that show nothing (U+FE0F at character 2)'],
+    ['\u{1f6cb}\u200d12', 'must not contain characters that show nothing (U+200D at character 2)'],
+    ['Classic\u00a012', 'must not contain white space other than single spaces (U+00A0 at character 8)'],
+    ['\u{1f6cb} a  b', 'must not contain two spaces in a row (U+0020 at character 5)'],
+  ])('with what nobody sees is refused, naming code point and position: %j', async (name, message) => {
+    expect(await faultsOf('products', named(name))).toEqual([`1 credit_product ${message}`]);
+    expect(await faultsOf('merchants', [{ merchant_id: 'M300009', trading_name: name }])).toEqual([
+      `1 trading_name ${message}`,
+    ]);
+    await ops.refuses(1, `The name ${message}`.replaceAll(/[+()]/g, '.'), 'partners create --name', name);
+    const format = ['--reference-format', '\\d{9}'];
+    await ops.refuses(1, /The name must not/, 'lenders create lender_n --name', name, ...format);
+  });
+
+  test('with emoji is taken, and stored in one form', async () => {
+    const names = [
+      'Sofa \u{1f6cb}\ufe0f',
+      '\u{1f469}\u{1f3fd}\u200d\u{1f4bb} 12',
+      '\u2764\ufe0f\u200d\u{1f525}',
+      '1\ufe0f\u20e3 Cafe\u0301',
+    ];
+    expect((await ops.import('products', named(...names))).json()).toMatchObject({ created: 4 });
+    expect(await ops.column('credit_product', 'products list --merchant M300002')).toEqual(
+      names.map((name) => name.normalize('NFC')),
+    );
+    // The same file again changes nothing.
+    expect((await ops.import('products', named(...names))).json()).toMatchObject({ unchanged: 4 });
+    const [last = ''] = names.slice(-1);
+    expect(await faultsOf('products', named(last, last.normalize('NFC')))).toEqual([
+      '2 credit_product is the same as in row 1',
+    ]);
+  });
+
+  test('that looks like that of another active product is refused, in the file and beside it', async () => {
+    expect(await faultsOf('products', named('Straße 12', 'STRASSE 12', 'Other', 'ｏｔｈｅｒ'))).toEqual([
+      '2 credit_product looks like the one in row 1, "Straße 12"',
+      '4 credit_product looks like the one in row 3, "Other"',
+    ]);
+    expect((await ops.import('products', named('Straße 12'))).json()).toMatchObject({ created: 1 });
+    expect(await faultsOf('products', named('strasse 12'))).toEqual([
+      '1 credit_product looks like the active product "Straße 12"',
+    ]);
+    // Another merchant's, an inactive one, and one that replaces it.
+    const elsewhere = named('strasse 12').map((one) => ({ ...one, merchant_id: 'M300003' }));
+    expect((await ops.import('products', elsewhere)).json()).toMatchObject({ created: 1 });
+    expect((await ops.import('products', named(['strasse 12', false]))).json()).toMatchObject({ created: 1 });
+    await ops.refuses(
+      1,
+      /"Straße 12" has a name that looks the same/,
+      'products enable M300002',
+      'strasse 12',
+    );
+    expect((await ops.import('products', named(['Straße 12', false], 'strasse 12'))).json()).toMatchObject({
+      updated: 2,
+    });
+  });
+
+  test('that was stored earlier stays valid, and is reported', async () => {
+    const old = 'Old\u200b 12';
+    await ops.import('products', named('Old placeholder', 'old  12x'.replace('  ', ' ')));
+    await ops.database
+      .sql`update products set credit_product = ${old} where credit_product = 'Old placeholder'`;
+    await ops.database.sql`update products set credit_product = 'Old 12' where credit_product = 'old 12x'`;
+    await ops.database.sql`update merchants set trading_name = ${old} where merchant_id = 'M300002'`;
+    const again = named(old, 'Old 12').map((one) => ({ ...one, apr: '10.9' }));
+    expect((await ops.import('products', again)).json()).toMatchObject({ updated: 2 });
+    const name_problem = 'must not contain characters that show nothing (U+200B at character 4)';
+    expect(await ops.json('products show M300002', old)).toMatchObject({ name_problem });
+    expect(await ops.text('products list --merchant M300002 --wide')).toContain(name_problem);
+    const merchant = { merchant_id: 'M300002', trading_name: old, show_products: true };
+    expect((await ops.import('merchants', [merchant])).json()).toMatchObject({ unchanged: 1 });
+  });
+});
+
+test('a share below 1 % is warned of, as most likely a fraction', async () => {
+  const product = { ...GOOD, credit_product: 'Fraction', apr: '0.2', minimum_deposit: { percent: '0.1' } };
+  const [change] = (
+    await ops.import('products', [{ ...product, maximum_deposit: { percent: '0.5' } }], '--dry-run')
+  ).json().changes;
+  expect(change.warning).toBe(
+    'its apr is 0.2 %: did you mean 20 %?; its minimum_deposit.percent is 0.1 %: did you mean 10 %?; its maximum_deposit.percent is 0.5 %: did you mean 50 %?',
+  );
+  const merchant = { merchant_id: 'M300008', trading_name: 'Shop', deposit_floor: { percent: '0.1' } };
+  expect((await ops.import('merchants', [merchant], '--dry-run')).json().changes).toMatchObject([
+    { warning: 'its deposit_floor.percent is 0.1 %: did you mean 10 %?' },
+  ]);
+  const fine = { ...merchant, deposit_floor: { percent: '1' } };
+  expect((await ops.import('merchants', [fine], '--dry-run')).json().changes).toMatchObject([
+    { warning: null },
+  ]);
+});
+
 test('a merchants file with faults names every one, and writes nothing', async () => {
   const faults = await faultsOf('merchants', [
     { merchant_id: 'M300010', trading_name: 'Fine' },
@@ -163,9 +363,10 @@ describe('a products file with faults', () => {
       { ...GOOD, credit_product: 'Range', minimum_loan_amount: '500.00', maximum_loan_amount: '400.00' },
       { ...GOOD, merchant_id: 'M000001' },
       { ...GOOD, credit_product: 'Days', valid_from: '2026-02-30', valid_to: null },
-      { ...GOOD, credit_product: 'Nul \u0000', lender: '\ud800' },
+      { ...GOOD, credit_product: 'Nul \u0000' },
       { ...GOOD, credit_product: 'A name', lender: 'Lender A' },
       { ...GOOD, credit_product: 'Of tests', lender: 'test_lender_a' },
+      { ...GOOD, credit_product: 'Half a pair', lender: '\ud800' },
     ]);
     expect(faults).toEqual(
       expect.arrayContaining([
@@ -183,10 +384,10 @@ describe('a products file with faults', () => {
         expect.stringMatching(/^10 minimum_loan_amount 500\.00 is above maximum_loan_amount 400\.00/),
         '11 merchant_id is a designated test merchant, whose answers are fixed',
         '12 valid_from must be a day of the calendar, such as "2027-01-31"',
-        '13 credit_product must not hold control characters',
-        '13 lender must not hold control characters',
+        '13 credit_product must not contain characters that show nothing (U+0000 at character 5)',
         "14 lender Lender A is no lender's key: ops lenders list shows them",
         '15 lender is a lender of the designated test merchants',
+        '16 lender must not contain characters that show nothing (U+D800 at character 1)',
       ]),
     );
     expect(faults.filter((fault) => fault.startsWith('1 '))).toEqual([]);
