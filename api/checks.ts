@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler, FastifyRepl
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiKeyRecord, hashKey, type ServiceCaller, type ServiceKeySummary } from '../db/keys';
 import type { Tenant } from '../domain/tenant';
@@ -28,6 +29,15 @@ export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   else if (hosts > 1) done(refused('The Host header is sent twice.'));
   else if (hosts === 0 && httpVersion === '1.1') done(refused('The Host header is missing.'));
   else done();
+};
+
+/**
+ * Answers for `localhost` and addresses alone. A page of another site whose name leads to this machine (DNS rebinding) sends that name.
+ */
+export const ownHostOnly: onRequestHookHandler = (request, _reply, done) => {
+  const name = (request.headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  if (name.toLowerCase() === 'localhost' || isIP(name) !== 0) done();
+  else done(refused('This host is not served here.'));
 };
 
 const refused = (message: string) => new ApiError('INVALID_REQUEST', message);

@@ -4,7 +4,7 @@ import openApi from '../contracts/internal-openapi.json';
 import type { RequestTracer } from '../runtime/telemetry/tracing';
 import { answerBrokenRequests, answerErrors } from './answers';
 import { BODY_LIMIT_BYTES, jsonBody } from './body';
-import { properHttp, serviceAuthenticator } from './checks';
+import { ownHostOnly, properHttp, serviceAuthenticator } from './checks';
 import { createKeylessLimit } from './limits';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
@@ -31,6 +31,8 @@ interface InternalAppDeps {
   readonly logger: FastifyBaseLogger;
   readonly metrics: () => Promise<string>;
   readonly checkReady: () => Promise<void>;
+  /** For a machine with a browser: answer for `localhost` and addresses alone. */
+  readonly ownHostOnly?: boolean;
   /** Null in a process that takes no credit applications: a worker. */
   readonly applications: ListenerDeps | null;
 }
@@ -48,6 +50,7 @@ export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   answerBrokenRequests(app);
   markAnswers(app);
   app.addHook('onRequest', properHttp);
+  if (deps.ownHostOnly) app.addHook('onRequest', ownHostOnly);
   jsonBody(app);
   answerErrors(app, 'internal');
   app.get('/health', () => ({ status: 'ok' }));

@@ -32,6 +32,8 @@ export interface ApiProcessOptions {
   readonly tls: TlsFiles | null;
   readonly logger: Logger;
   readonly moreMetrics?: () => Promise<string>;
+  /** For a machine with a browser: the internal listener answers for `localhost` and addresses alone. */
+  readonly ownHostOnly?: boolean;
   readonly ports: { readonly api: number; readonly internal: number };
   readonly redisTimeoutMs?: number;
 }
@@ -108,6 +110,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
       if (stopping) throw new Error('stopping');
       await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
     },
+    ownHostOnly: options.ownHostOnly ?? false,
     applications: shared,
   });
   // Readiness and metrics can be read while the public listener drains.

@@ -48,6 +48,7 @@ if (!helped(HELP))
           logger,
           ports: { api: config.API_PORT, internal: config.INTERNAL_PORT },
           moreMetrics: () => workerMetrics(),
+          ownHostOnly: true,
         });
         return async () => {
           await api.close();

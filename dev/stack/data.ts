@@ -82,7 +82,7 @@ const DATABASE = 'quotes';
 
 /** Who logs in: the owner of the schema, and each process. */
 const LOGINS = [DATABASE, ...PROCESSES.map(roleOf)] as const;
-type Login = (typeof LOGINS)[number];
+export type Login = (typeof LOGINS)[number];
 
 /** The same database for the migration and for each process. */
 type DatabaseUrls = Readonly<Record<'migrate' | Process, string>>;
@@ -100,22 +100,31 @@ export async function ensureDatabase(
   passwords: Readonly<Record<Login, string>>,
 ): Promise<DatabaseUrls> {
   const sql = postgres(serverUrl, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  const urlIn = (database: string) => {
+    const url = new URL(serverUrl);
+    url.pathname = `/${database}`;
+    return url.href;
+  };
   try {
+    const { limits, withhold } = await productionRights();
     for (const login of LOGINS) {
       const [there] = await sql`select 1 from pg_roles where rolname = ${login}`;
-      await sql.unsafe(`${there ? 'alter' : 'create'} role ${login} login password '${passwords[login]}'`);
+      await sql.unsafe(
+        `${there ? 'alter' : 'create'} role ${login} login password '${passwords[login]}' connection limit ${limits[login]}`,
+      );
     }
     const found = await sql`select 1 from pg_database where datname = ${DATABASE}`;
     if (found.length === 0) {
       await sql.unsafe(`create database ${DATABASE} owner ${DATABASE}`);
       await sql.unsafe(`revoke connect on database ${DATABASE}, postgres, template1 from public`);
     }
+    const inside = postgres(urlIn(DATABASE), { max: 1, connect_timeout: 5, onnotice: () => undefined });
+    await inside.unsafe(withhold).finally(() => inside.end({ timeout: 1 }));
   } finally {
     await sql.end({ timeout: 1 });
   }
   const urlOf = (login: Login) => {
-    const url = new URL(serverUrl);
-    url.pathname = `/${DATABASE}`;
+    const url = new URL(urlIn(DATABASE));
     url.username = login;
     url.password = passwords[login];
     return url.href;
@@ -126,4 +135,18 @@ export async function ensureDatabase(
     worker: urlOf('quotes_worker'),
     ops: urlOf('quotes_ops'),
   };
+}
+
+/** What production's script gives the logins: read from it, so that there is one source. */
+async function productionRights(): Promise<{
+  readonly limits: Readonly<Record<string, string>>;
+  readonly withhold: string;
+}> {
+  const script = await readFile(join(__dirname, '../../deploy/postgres/init.sh'), 'utf8');
+  const limits = [...script.matchAll(/^create role (\w+) .*connection limit (\d+);$/gm)];
+  const [, withhold] = /--dbname quotes <<'SQL'\n([\s\S]+?)\nSQL\n/.exec(script) ?? [];
+  const known = Object.fromEntries(limits.map(([, login = '', most = '']) => [login, most]));
+  if (withhold === undefined || LOGINS.some((login) => known[login] === undefined))
+    throw new Error('deploy/postgres/init.sh is not what it was');
+  return { limits: known, withhold };
 }

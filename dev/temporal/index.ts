@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection, type ConnectionOptions } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { stoppedWhileStarting } from '../failure';
-import { checkPorts } from '../ports';
+import { checkPorts, freePort } from '../ports';
 import { launchServer, stopLeftoversOf, type RunningServer, type ServerKind } from '../server';
+import { servePage } from './page';
 import { runProgram } from './tools';
 
 export { findTemporal } from './executable';
@@ -52,6 +54,8 @@ const START_TIMEOUT_MS = 60_000;
 const DYNAMIC_CONFIG = {
   'matching.useNewMatcher': true,
   'system.enableActivityEagerExecution': true,
+  // Its API over HTTP answers any other host otherwise, also one whose name leads here (DNS rebinding).
+  'frontend.httpAllowedHosts': '["localhost","localhost:*","127.0.0.1","127.0.0.1:*"]',
 } as const;
 
 export function temporalDataFile(dataDir: string): string {
@@ -82,7 +86,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     ...(options.uiPort === null ? [] : [{ setting: 'STACK_PORT', host: '127.0.0.1', port: options.uiPort }]),
   ]);
   await startAnewForOtherVersion(options, dataDir);
-  const args = serverArguments(dataDir, namespace, options);
+  const pageBehind = options.uiPort === null ? null : await hiddenPlace();
+  const args = serverArguments(dataDir, namespace, options, pageBehind);
   // Nothing of ours: TEMPORAL_… would be taken for flags. It wants a home.
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: dataDir, TZ: 'UTC' };
   const server = await launchServer({
@@ -94,8 +99,27 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
     timeoutMs: START_TIMEOUT_MS,
     signal: options.signal,
   });
-  const uiUrl = options.uiPort === null ? null : `http://127.0.0.1:${options.uiPort}`;
-  return { ...server, address, namespace, uiUrl };
+  if (options.uiPort === null || pageBehind === null) return { ...server, address, namespace, uiUrl: null };
+  const page = await servePage(options.uiPort, pageBehind).catch(async (error: unknown) => {
+    await server.stop();
+    throw error;
+  });
+  void server.exited.then(() => page.close());
+  const stop = async () => {
+    await page.close();
+    await server.stop();
+  };
+  return { ...server, stop, address, namespace, uiUrl: `http://127.0.0.1:${options.uiPort}` };
+}
+
+/**
+ * Where the page itself listens: on Linux at an address of loopback that nobody can guess, as it answers any host. Elsewhere loopback has one
+ * address, so only the port is unknown.
+ */
+async function hiddenPlace(): Promise<{ host: string; port: number }> {
+  const byte = () => randomInt(1, 255);
+  const host = process.platform === 'linux' ? `127.${byte()}.${byte()}.${byte()}` : '127.0.0.1';
+  return { host, port: await freePort() };
 }
 
 /** Whether the server knows its namespace. */
@@ -140,8 +164,13 @@ async function startAnewForOtherVersion(
 }
 
 /** The data file first: leftovers are known by it. */
-function serverArguments(dataDir: string, namespace: string, options: TemporalOptions): string[] {
-  const { port, uiPort, sync = true } = options;
+function serverArguments(
+  dataDir: string,
+  namespace: string,
+  options: TemporalOptions,
+  page: { readonly host: string; readonly port: number } | null,
+): string[] {
+  const { port, sync = true } = options;
   return [
     'server',
     'start-dev',
@@ -149,7 +178,7 @@ function serverArguments(dataDir: string, namespace: string, options: TemporalOp
     temporalDataFile(dataDir),
     '--ip=127.0.0.1',
     `--port=${port}`,
-    uiPort === null ? '--headless' : `--ui-port=${uiPort}`,
+    ...(page === null ? ['--headless'] : [`--ui-ip=${page.host}`, `--ui-port=${page.port}`]),
     `--namespace=${namespace}`,
     '--log-format=json',
     '--log-level=error',

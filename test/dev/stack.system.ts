@@ -136,9 +136,12 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
   expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
 
-  const { temporalUiUrl, shopUrl } = await readStack();
+  const { temporalUiUrl, shopUrl, internalUrl } = await readStack();
   expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
   expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
+  // Names that another site has made lead here.
+  for (const at of [`${temporalUiUrl}/`, `${internalUrl}/metrics`])
+    expect((await request(at, { headers: { host: 'evil.example' } })).statusCode).toBeGreaterThanOrEqual(400);
   expect(first.output()).toContain(`${shopUrl}/developer`);
   expect((await call('GET', `${shopUrl}/developer`)).text).toContain('<h1>Behind the shop</h1>');
 

@@ -1,12 +1,15 @@
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
 import { fileNeeds } from '../support/needs';
 import { withTemporal } from '../support/own-temporal';
 import { runDirectory } from '../support/temporary-directory';
 
-fileNeeds('Temporal');
+fileNeeds('Temporal', 'iproute');
 
 const dataDir = join(runDirectory('temporal server'), 'data of mine');
 let executable: string;
@@ -42,3 +45,46 @@ test('starts anew where another version has written the file, and says so', asyn
   await (await start(progress)).stop();
   expect(progress).toEqual([]);
 });
+
+test('its page and its API over HTTP answer localhost alone', async () => {
+  const uiPort = await freePort();
+  const server = await startTemporal({ executable, dataDir, port, uiPort, sync: false });
+  try {
+    const ask = (at: string, host: string, path = '/') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const [name = '', number = ''] = at.split(':');
+        const call = request({ host: name, port: number, path, headers: { host } }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        });
+        call.on('error', reject).end();
+      });
+    const page = `127.0.0.1:${uiPort}`;
+    const path = `/api/v1/namespaces/${server.namespace}`;
+    for (const host of [`localhost:${uiPort}`, page]) expect(await ask(page, host)).toBe(200);
+    expect(await ask(page, `localhost:${uiPort}`, path)).toBe(200);
+    for (const host of ['evil.example', `evil.example:${uiPort}`, 'localhost.evil.example', '[::1]:1'])
+      expect([host, await ask(page, host), await ask(page, host, path)]).toEqual([host, 421, 421]);
+    // Whatever else it listens on: the API over HTTP, metrics and the page itself.
+    const places = await listensOn(server.pid);
+    expect(places.length).toBeGreaterThan(2);
+    const answers = places
+      .filter((place) => place.startsWith('127.0.0.1:') || place.startsWith('0.0.0.0:'))
+      .map((place) =>
+        ask(place.replace('0.0.0.0', '127.0.0.1'), 'evil.example', path).catch(() => undefined),
+      );
+    expect(await Promise.all(answers)).not.toContain(200);
+  } finally {
+    await server.stop();
+  }
+  await expect(fetch(`http://127.0.0.1:${uiPort}/`)).rejects.toThrow('fetch failed');
+}, 120_000);
+
+/** The IPv4 addresses on which a process accepts connections. */
+async function listensOn(pid: number): Promise<string[]> {
+  const { stdout } = await promisify(execFile)('ss', ['-H', '-4', '-l', '-t', '-n', '-p']);
+  return stdout
+    .split('\n')
+    .filter((line) => line.includes(`pid=${pid},`))
+    .map((line) => line.trim().split(/\s+/)[3] ?? '');
+}
