@@ -10,6 +10,7 @@ import {
   requeue,
   type NotificationEnd,
   type OpenedAttempt,
+  type OpenOptions,
 } from '../db/notifications/attempt';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
@@ -17,6 +18,7 @@ import type { Sql } from '../db/postgres/connect';
 import type { DeliveryOutcome, SentWebhook } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook';
+import type { Refusals } from './refusals';
 
 export interface AttemptDeps {
   /** A connection for prepared statements. */
@@ -35,6 +37,7 @@ export interface AttemptDeps {
   readonly onAttempt: (outcome: DeliveryOutcome, attempt: AttemptFacts) => void;
   /** A notification has ended without being delivered, or is held. */
   readonly onEnd: (end: EndedNotification) => void;
+  readonly refusals: Refusals;
   /** A delivery was put back into the queue, as it found no slot. */
   readonly onRequeued: (notification: NotificationRef) => void;
   /** Slots for attempts within a workflow task. Returns null when this process reserved none. */
@@ -185,13 +188,24 @@ type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
  * @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all
  */
 function createAttempt(deps: AttemptDeps) {
-  const { sql, send, now, warn, monotonicMs, onEnd } = deps;
+  const { sql, send, now, warn, monotonicMs, onEnd, refusals } = deps;
 
   async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
     const eventType = await endNotification(sql, ref, refusal);
     if (eventType !== null) onEnd({ ...refusal, eventType });
     return { kind: 'over', ...refusal };
+  }
+
+  async function open(ref: NotificationRef, options: OpenOptions): Promise<OpenedAttempt> {
+    try {
+      const opened = await openAttempt(sql, ref, options);
+      refusals.opened(ref.notificationId);
+      return opened;
+    } catch (error) {
+      if (refusals.isPoison(ref.notificationId, error)) return { kind: 'poison' };
+      throw error;
+    }
   }
 
   /** @throws when no key here opens a secret: another worker may have the key. No attempt was made. */
@@ -259,7 +273,7 @@ function createAttempt(deps: AttemptDeps) {
     { told, ...ref }: Omit<SendOrder, 'queue' | 'round'>,
     onlyEndpoint: string | null,
   ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
-    const opened = await openAttempt(sql, ref, { onlyEndpoint, told });
+    const opened = await open(ref, { onlyEndpoint, told });
     switch (opened.kind) {
       case 'open':
         return isEvent(opened.notification)

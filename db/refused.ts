@@ -26,3 +26,7 @@ export class Refused extends Error {
     super(message);
   }
 }
+
+/** Whether Postgres refused a statement for the values of a row: data that do not fit, or a CHECK. */
+export const isDataFault = (error: unknown): boolean =>
+  /^(22\w{3}|23514)$/.test(String((error as { readonly code?: unknown } | null)?.code));

@@ -187,6 +187,10 @@ export function createWorkerMetrics(options: { readonly build: string | null; re
       'Notifications whose row and workflow disagreed, and were repaired.',
     ),
     busy: counter('pfqs_delivery_busy_total', 'Sends put off: no slot was free for their endpoint.'),
+    openingsRefused: counter(
+      'pfqs_delivery_refused_total',
+      'Attempts that could not be opened, as Postgres refused the values of the row.',
+    ),
     requeued: counter('pfqs_delivery_requeued_total', 'Deliveries queued again after 50 such sends.'),
     heldExpired: counter('pfqs_notifications_expired_total', 'Given up after 30 days without an endpoint.'),
     heldReleased: counter('pfqs_notifications_released_total', 'Held notifications sent after all.'),

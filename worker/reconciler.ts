@@ -2,6 +2,7 @@ import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestartedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
+import { isDataFault } from '../db/refused';
 import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId } from '../workflows/names';
 import type { StartDelivery } from './start-delivery';
@@ -95,8 +96,13 @@ async function reconcile(deps: ReconcilerDeps, notification: NotificationRef) {
       // One of the two stores has lost something. The event is sent again, and counted once. It does not
       // pass the dispatcher: that would let new events of its endpoint wait, and most of these only
       // continue a wait.
-      const restarted = await deps.restart(notification);
-      if (restarted === null) return null;
+      const restarted = await deps.restart(notification).catch((error: unknown) => {
+        if (!isDataFault(error)) throw error;
+        deps.onError(error, 'a notification has figures that cannot be: it ends as poison');
+        return 'poison' as const;
+      });
+      if (restarted === 'poison') await deps.end(notification, 'failed', 'poison');
+      if (restarted === null || restarted === 'poison') return null;
       deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
       await deps.start(restarted);
       return restarted;

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../activities';
+import { watchRefusals } from '../activities/refusals';
 import { endpointHistory } from '../db/endpoints/attempts';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { endNotification } from '../db/notifications/attempt';
@@ -92,6 +93,7 @@ function start(options: WorkerOptions, closers: Closers) {
     sign: signEd25519,
     sendSlots,
     mostBusyRounds: options.mostBusyRounds,
+    refusals: watchRefusals(() => metrics.openingsRefused.inc()),
     onRequeued: (ref) => events.requeued({ ...ref }),
     now: () => new Date(),
     monotonicMs,

@@ -53,19 +53,18 @@ type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: st
 
 const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
-/**
- * Writes the row of an attempt before it is sent (open.sql).
- * @param onlyEndpoint the endpoint that it must be for; null: any
- * @param told whether the workflow knows the planned attempt and the pause; otherwise the answer is
- * `wait` when there are such
- */
+export interface OpenOptions {
+  /** The endpoint that it must be for; null: any. */
+  readonly onlyEndpoint?: string | null;
+  /** Whether the workflow knows the planned attempt and the pause; otherwise the answer is `wait` when there are such. */
+  readonly told?: boolean;
+}
+
+/** Writes the row of an attempt before it is sent (open.sql). */
 export async function openAttempt(
   reader: Reader,
   { notificationId, generation }: NotificationRef,
-  {
-    onlyEndpoint = null,
-    told = true,
-  }: { readonly onlyEndpoint?: string | null; readonly told?: boolean } = {},
+  { onlyEndpoint = null, told = true }: OpenOptions = {},
 ): Promise<OpenedAttempt> {
   type Open = Extract<OpenedAttempt, { kind: 'open' }>;
   type Read = Exclude<OpenedAttempt, Open> | (Omit<Open, 'secrets' | 'keyPairs'> & SealedJson);

@@ -157,16 +157,20 @@ BEGIN
     taken := taken || more;
   END LOOP;
 
-  -- The bounds exclude partitions, which an array does not.
+  -- The bounds exclude partitions, which an array does not. A row without a notification is claimed as
+  -- well: its workflow ends it as poison, and names it.
   IF cardinality(taken) > 0 THEN
     SELECT json_agg(json_build_object(
       'notificationId', d.notification_id, 'generation', d.generation, 'partnerId', d.partner_id, 'environment', d.environment,
-      'applicationId', d.application_id, 'eventType', n.event_type, 'requestId', n.request_id, 'traceParent', n.trace_parent,
-      'ageMs', extract(epoch FROM moment - n.created_at) * 1000) ORDER BY array_position(taken, d.notification_id))
+      'applicationId', d.application_id, 'eventType', coalesce(n.event_type, 'unknown'), 'requestId', n.request_id,
+      'traceParent', n.trace_parent, 'ageMs', coalesce(extract(epoch FROM moment - n.created_at) * 1000, 0))
+      ORDER BY array_position(taken, d.notification_id))
     INTO claimed
-    FROM deliveries d JOIN notifications n ON n.notification_id = d.notification_id
-    WHERE d.notification_id = ANY (taken) AND n.notification_id = ANY (taken)
-      AND n.notification_id BETWEEN (SELECT min(id) FROM unnest(taken) id) AND (SELECT max(id) FROM unnest(taken) id);
+    FROM deliveries d
+    LEFT JOIN notifications n
+      ON n.notification_id = d.notification_id AND n.notification_id = ANY (taken)
+      AND n.notification_id BETWEEN (SELECT min(id) FROM unnest(taken) id) AND (SELECT max(id) FROM unnest(taken) id)
+    WHERE d.notification_id = ANY (taken);
   END IF;
 
   waiting := waiting OR cardinality(partners) = most OR EXISTS (

@@ -121,7 +121,8 @@ const RESTART = `
     where d.notification_id = $1 and d.generation = $2::int and ${fromText('restart')}
     returning ${columns('d', 'notification_id, generation, partner_id, environment, application_id')},
       d.paused_at is not null or coalesce(d.next_attempt_at > service_now() + interval '2 s', false) as waits)
-  select r.*, n.event_type as "eventType" from restarted r join notifications n on n.notification_id = $1`;
+  select r.*, coalesce(n.event_type, 'unknown') as "eventType"
+  from restarted r left join notifications n on n.notification_id = $1`;
 
 export type RestartedNotification = Omit<ClaimedNotification, 'requestId' | 'traceParent' | 'ageMs'> & {
   /** Its next attempt is planned for later, or it is paused. */

@@ -72,7 +72,9 @@ BEGIN
     IF fresh AND current AND delivery.state <> 'held' THEN
       -- Event: retry.
       UPDATE deliveries d
-      SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000), step = d.step + 1
+      SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000),
+        -- A forged step ends its ladder, and does not overflow.
+        step = least(d.step, 9999) + 1
       WHERE d.notification_id = id;
       IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
         -- Later events wait a minute for this one. They are not due until then, so that claims do not
@@ -91,7 +93,8 @@ BEGIN
     UPDATE delivery_attempts a SET finished_at = moment, outcome = 'unknown'
     WHERE a.notification_id = id AND a.finished_at IS NULL AND delivery.attempts > 0;
     -- Counted once, in the month of its end; a later delivery takes that back.
-    IF ended IN ('failed', 'expired') AND n.delivered_at IS NULL AND n.failed_month IS NULL THEN
+    -- A row without a notification is nobody's.
+    IF ended IN ('failed', 'expired') AND n.notification_id IS NOT NULL AND n.delivered_at IS NULL AND n.failed_month IS NULL THEN
       in_month := service_month();
       INSERT INTO monthly_counts AS c (partner_id, environment, month, event_type, failed)
       VALUES (n.partner_id, n.environment, in_month, n.event_type, 1)

@@ -16,6 +16,8 @@ const RELEASED =
   'state, generation, priority, due_at, held_at, hold_reason, started_at, first_attempt_at, checked_at, step';
 const RECOVERY_MOVES =
   'state, runner, per_second, found, sent, skipped, last_application, last_sequence, last_notification, updated_at, ended_at';
+const NEW_RECOVERY =
+  'insert (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)';
 const KEY_CHANGES = 'update (state, expires_at, revoked_at, replaced_by)';
 const NEW_NOTIFICATION =
   'insert (notification_id, event_id, event_type, partner_id, environment, application_id, sequence, merchant_reference, body, ' +
@@ -101,7 +103,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select, insert (partner_id, environment, month, event_type), update (reserved)',
   },
   recoveries: {
-    api: 'select, insert',
+    api: `select, ${NEW_RECOVERY}`,
     worker: `select, update (${RECOVERY_MOVES})`,
     ops: `select, insert, update (${RECOVERY_MOVES})`,
   },

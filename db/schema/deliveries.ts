@@ -4,6 +4,7 @@ import {
   check,
   index,
   integer,
+  pgPolicy,
   pgTable,
   primaryKey,
   smallint,
@@ -21,6 +22,19 @@ import { ofPartner } from './parties';
  */
 export const deliveryStatus = (d = '') =>
   `case when ${d}state = 'held' then 'held' when ${d}step > 0 then 'retrying' else 'pending' end`;
+
+/**
+ * How a notification begins: with 1 and nothing made, or, when it is sent again, where it stood at its end.
+ * A count near the highest integer would fail at the next attempt.
+ */
+const MAY_BEGIN = `test = (application_id is null)
+  and case when generation = 1 and attempts = 0 and not delivered then true
+    else exists (select from notifications n where n.notification_id = deliveries.notification_id
+      and n.generation + 1 = deliveries.generation and n.attempts = deliveries.attempts
+      and (n.delivered_at is not null) = deliveries.delivered) end`;
+
+/** Far above what a ladder or any number of resends reaches, and far below what the next one would exceed. */
+const MOST = sql.raw('1000000000');
 
 /**
  * One row for each notification that has not ended. Claims, order, slots, holds, pauses and
@@ -96,6 +110,14 @@ export const deliveries = pgTable(
         and ${t.nextAttemptAt} is null and ${t.pausedAt} is null`,
     ),
     check('deliveries_sequence', sql`(${t.applicationId} is null) = (${t.sequence} is null)`),
+    check('deliveries_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check(
+      'deliveries_counts',
+      sql`${t.generation} between 1 and ${MOST} and ${t.attempts} between 0 and ${MOST} and ${t.step} >= 0`,
+    ),
+    // Limits what the login of a process may insert.
+    pgPolicy('deliveries_all', { using: sql`true` }),
+    pgPolicy('deliveries_insert', { as: 'restrictive', for: 'insert', withCheck: sql.raw(MAY_BEGIN) }),
   ],
 );
 
@@ -177,5 +199,12 @@ export const recoveries = pgTable(
       .on(t.partnerId, t.environment)
       .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),
     check('recoveries_state', sql`${t.state} in ('running', 'interrupted', 'done')`),
+    check('recoveries_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    // A worker carries out eight at a time; one at a rate of 0 would never end.
+    check(
+      'recoveries_counts',
+      sql`${t.perSecond} between 1 and 1000 and ${t.found} >= 0 and ${t.sent} between 0 and ${MOST}
+        and ${t.skipped} between 0 and ${MOST}`,
+    ),
   ],
 );

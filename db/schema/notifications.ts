@@ -16,7 +16,7 @@ export const endedStatus = (n = '') =>
 
 /** A test belongs to a partner. Every other event agrees with its application as it is now. */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
-  and environment in ('sandbox', 'live') and octet_length(body) <= 20000
+  and environment in ('sandbox', 'live') and octet_length(body) <= 20000 and isfinite(created_at)
   and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$'
     else event_type in (${quoted(APPLICATION_STATES.map((state) => `credit_application.${state}`))})
       and exists (select from credit_applications a where a.application_id = notifications.application_id
@@ -133,6 +133,8 @@ export const monthlyCounts = pgTable(
       'monthly_counts_not_negative',
       sql`${t.delivered} >= 0 and ${t.failed} >= 0 and ${t.reserved} >= 0`,
     ),
+    // Each partner has a quota of 100. A higher figure would overflow in the sums of the metrics.
+    check('monthly_counts_reserved', sql`${t.reserved} <= 1000`),
   ],
 );
 

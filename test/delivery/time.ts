@@ -1,6 +1,7 @@
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { createActivities } from '../../activities';
+import { watchRefusals } from '../../activities/refusals';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
@@ -77,6 +78,7 @@ export async function openStage(temporal: TestTemporal) {
       sign: signEd25519,
       sendSlots,
       mostBusyRounds: MOST_BUSY_ROUNDS,
+      refusals: watchRefusals(() => undefined),
       onRequeued: () => undefined,
       now: () => new Date(),
       monotonicMs: () => performance.now(),

@@ -22,6 +22,7 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
     // Another partner's, behind its slow endpoint: that is EndpointCapped, and hides nothing.
     pfqs_notifications_capped: '20x300',
   },
+  RowsRefused: { 'pfqs_delivery_refused_total{instance="a"}': ['0+1x300', '0+0x100 2x200'] },
   OutboxSlow: {
     'pfqs_outbox_lag_seconds_bucket{le="5"}': ['0+90x300', '0+100x300'],
     'pfqs_outbox_lag_seconds_bucket{le="30"}': '0+100x300',

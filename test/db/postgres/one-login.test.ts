@@ -83,12 +83,12 @@ test('migrations of two databases of one server at the same moment create the ro
   const answers = await Promise.all(
     names.flatMap((name) => [name, name]).map((name) => migrateDatabase(urlOf(name))),
   );
-  expect(answers).toEqual(answers.map(() => ({ notSeparated: [] })));
+  expect(answers).toMatchObject(answers.map(() => ({ notSeparated: [] })));
   expect(await roles()).toEqual(PROCESSES.map(roleOf).toSorted());
 });
 
 test('roles that come later are taken up by the next migration, by the same login', async () => {
-  expect(await migrateDatabase(urlOf('plain', 'plain'))).toEqual({ notSeparated: [] });
+  expect(await migrateDatabase(urlOf('plain', 'plain'))).toMatchObject({ notSeparated: [] });
   await migrateWithLogins(urlOf('one'));
   const worker = postgres(asRole(urlOf('plain'), 'worker'), { max: 1 });
   expect(await worker`select count(*)::int as n from webhook_secrets`).toEqual([{ n: 0 }]);

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const here = open(at(testServerUrl()));
   await here.unsafe(withhold.replace('to quotes with', `to ${owner} with`));
   await here.end();
-  expect(await migrateDatabase(ownerUrl)).toEqual({ notSeparated: [] });
+  expect(await migrateDatabase(ownerUrl)).toMatchObject({ notSeparated: [] });
   sql = open(ownerUrl);
   for (const process of PROCESSES) logins[process] = open(asRole(at(testServerUrl()), process));
 });
@@ -131,7 +131,7 @@ test('what somebody granted by hand is taken back by the next migration', async 
   await sql`grant execute on function delete_expired to public`;
   await sql`grant insert on quotes_default to quotes_ops`;
   expect(await granted()).not.toEqual(wanted());
-  expect(await migrateDatabase(ownerUrl)).toEqual({ notSeparated: [] });
+  expect(await migrateDatabase(ownerUrl)).toMatchObject({ notSeparated: [] });
   expect(await granted()).toEqual(wanted());
 });
 
@@ -249,6 +249,7 @@ const FORBIDDEN = [
   ['worker ops', 'select * from cursor_secrets'],
   ['api worker ops', `update webhook_endpoints set url = 'https://attacker.example'`],
   ['api', 'update monthly_counts set delivered = 0'],
+  ['api', `insert into recoveries (recovery_id, sent) values ('rcv_1', 1)`],
   ['worker', 'select * from quotes'],
   ['worker', 'select * from api_keys'],
   ['worker', `update webhook_secrets set ciphertext = ''`],
@@ -389,10 +390,86 @@ describe('a notification that a process inserts', () => {
     for (const process of PROCESSES) expect(await insert(process, { ...row, ...change })).toBe(NO_RIGHT);
   });
 
+  test('is refused: a moment that no claim can reckon with', async () => {
+    const statement = `
+      insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, created_at)
+      values ('ntf_${ULID}9', 'evt_${ULID}9', 'credit_application.test', 'P100001', 'live', '{}', 'infinity')`;
+    for (const process of PROCESSES) expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+  });
+
   test('is refused though the login switches policies off', async () => {
     await logins.api`set row_security = off`;
     expect(await insert('api', test_)).toBe(NO_RIGHT);
     await logins.api`reset row_security`;
+  });
+});
+
+describe('a delivery that a process inserts', () => {
+  const BAD_ROW = '23514';
+  const row = {
+    notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
+    partner_id: 'P100001',
+    environment: 'live',
+    application_id: 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' as string | null,
+    sequence: 3 as number | null,
+    test: false,
+    delivered: false,
+    generation: 1,
+    attempts: 0,
+  };
+  const insert = (process: Process, changed: Partial<typeof row>) =>
+    logins[process]
+      .begin(async (tx) => {
+        await tx`insert into deliveries ${tx({ ...row, ...changed })}`;
+        throw new Error('done');
+      })
+      .catch((error: Partial<postgres.PostgresError>) => error.code ?? error.message);
+
+  beforeAll(async () => {
+    // It has ended, after twelve attempts in two generations.
+    await sql`
+      insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id, sequence,
+        body, generation, attempts, end_state, end_reason, ended_at)
+      values (${row.notification_id}, 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B8', 'credit_application.accepted', 'P100001', 'live',
+        ${row.application_id}, 3, '{}', 2, 12, 'failed', 'exhausted', now())`;
+  });
+  afterEach(() => sql`delete from deliveries`);
+
+  test.each(PROCESSES)('%s: a new one, and one that is sent again', async (process) => {
+    expect(await insert(process, {})).toBe('done');
+    expect(await insert(process, { generation: 3, attempts: 12 })).toBe('done');
+    expect(await insert(process, { test: true, application_id: null, sequence: null })).toBe('done');
+  });
+
+  const REFUSED: readonly (readonly [string, string, Partial<typeof row>])[] = [
+    ['attempts that the next one would overflow', NO_RIGHT, { attempts: 2_147_483_647 }],
+    ['more attempts than were made', NO_RIGHT, { generation: 3, attempts: 13 }],
+    ['a generation ahead', NO_RIGHT, { generation: 4, attempts: 12 }],
+    ['a negative generation', NO_RIGHT, { generation: -1 }],
+    ['a delivery that there was not', NO_RIGHT, { generation: 3, attempts: 12, delivered: true }],
+    ['a test with an application', NO_RIGHT, { test: true }],
+    ['no test, and no application', NO_RIGHT, { application_id: null, sequence: null }],
+    ['no environment of ours', BAD_ROW, { environment: 'nonsense' }],
+  ];
+  test.each(REFUSED)('is refused: %s', async (_, code, change) => {
+    for (const process of PROCESSES) expect(await insert(process, change)).toBe(code);
+  });
+
+  test.each([
+    ['a generation that the next one would overflow', 'update deliveries set generation = 2147483647'],
+    ['a negative step', 'update deliveries set step = -1'],
+    ['a quota whose sum would overflow', 'update monthly_counts set reserved = 2147483647'],
+    [
+      'a recovery without an end',
+      `insert into recoveries (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)
+        values ('rcv_1', 'P100001', 'live', now(), now(), 'key_1', 0, 1, '')`,
+    ],
+  ])('the API is refused: %s', async (_, statement) => {
+    await sql`insert into deliveries ${sql(row)}`;
+    await sql`
+      insert into monthly_counts (partner_id, environment, month, event_type)
+      values ('P100001', 'live', '2026-11-01', 'credit_application.test') on conflict do nothing`;
+    expect(await refusal(logins.api, statement)).toBe(BAD_ROW);
   });
 });
 
