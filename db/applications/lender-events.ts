@@ -232,11 +232,16 @@ const operatorEvent = (
 });
 
 const OVERDUE = `
-  select application_id as id from lender_events where waits_until <= service_now()
+  select application_id as id from lender_events
+  where waits_until <= service_now() and application_id <> all($2::text[])
   group by application_id order by min(waits_until) limit $1::int`;
 
-export const overdueApplications = async (db: DbOrTransaction, limit: number) =>
-  (await runPrepared<{ id: string }>(db, OVERDUE, [limit])).map(({ id }) => id);
+/** @param except those that are passed over */
+export const overdueApplications = async (
+  db: DbOrTransaction,
+  limit: number,
+  except: readonly string[] = [],
+) => (await runPrepared<{ id: string }>(db, OVERDUE, [limit, except])).map(({ id }) => id);
 
 /**
  * Applies the events of an application whose wait is over, without the missing steps, in one

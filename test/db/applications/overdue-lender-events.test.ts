@@ -8,7 +8,9 @@ import type { ApplicationState } from '../../../domain/application-states';
 import { describeOperatorEvent } from '../../../domain/operator-event';
 import { eventsOf, openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
+import { until } from '../../support/delivery';
 import { setServiceClock } from '../../support/notifications';
+import { startWorkerOverdueEvents } from '../../../worker/overdue-events';
 
 const partnerId = 'P100001';
 const database = useDatabase({ poolSize: 20 });
@@ -138,3 +140,41 @@ test('many workers and the lender at once apply it once, in one history', async 
     expect(await operatorEventsOf(id)).toHaveLength(1);
   }
 });
+
+test('two hundred applications whose events cannot be applied do not keep another waiting', async () => {
+  const bad = await openedIn('accepted');
+  await told(bad, 'paid_out', 1);
+  // The next number of an event would overflow.
+  await database.sql`update credit_applications set sequence = 2147483647 where application_id = ${bad}`;
+  await database.sql`
+    insert into credit_applications
+    select (jsonb_populate_record(a, jsonb_build_object('application_id', 'app_' || lpad(n::text, 26, '0'),
+      'lender_reference', 'X' || lpad(n::text, 7, '0')))).*
+    from credit_applications a, generate_series(1, 199) n where a.application_id = ${bad}`;
+  await database.sql`
+    insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
+      waits_until)
+    select 'app_' || lpad(n::text, 26, '0'), lender, environment, lender_event_id || n, status, occurred_at, verdict, state_after,
+      waits_until
+    from lender_events e, generate_series(1, 199) n where e.application_id = ${bad} and waits_until is not null`;
+  await clock(5);
+  const good = await openedIn('accepted');
+  await told(good, 'paid_out', 4);
+  await clock(30);
+  const warn = jest.fn();
+  const metrics = { lenderStepsMissing: { inc: jest.fn() } };
+  const loop = startWorkerOverdueEvents({
+    db: database.db,
+    logger: { warn } as never,
+    metrics: metrics as never,
+    everyMs: 50,
+  });
+  try {
+    await until(async () => (await waitingOf(good))?.length === 0, 'the event of the other one', 90_000);
+  } finally {
+    await loop.stop();
+  }
+  expect(await sentOf(good)).toEqual(['created', 'accepted', 'paid_out']);
+  expect(warn).toHaveBeenCalledTimes(201);
+  await database.sql`update lender_events set waits_until = null`;
+}, 180_000);
