@@ -5,7 +5,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { readable } from '../support/emitted';
 import { contradictions } from '../support/database';
 import type { Finding, Row } from './finding';
-import { attempted, ordered, repeated, signed } from './received';
+import { accepted, attempted, ordered, repeated, signed } from './received';
 import { counted, ended, kept, money, sequences } from './stored';
 import type { Kills } from './killer';
 import type { Promised } from './lenders';
@@ -58,6 +58,7 @@ export async function findings(
     await counted(scene),
     sequences(rows, promised),
     ordered(scene, rows),
+    accepted(scene, rows),
     signed(scene, rows),
     attempted(scene, rows, kills),
     repeated(scene, rows, kills),

@@ -1,3 +1,4 @@
+import { RECEIVERS, type Receiver } from '../../dev/receivers';
 import { issueServiceKey } from '../../db/keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
@@ -20,7 +21,21 @@ interface PartiesOptions {
   /** Of the receiver. Default: a free port of loopback. */
   readonly at?: { readonly host: string; readonly port: number };
   readonly answer?: PartnersAnswer;
+  /** Whether the first partners have receivers that misbehave on the wire. */
+  readonly misbehaving?: boolean;
 }
+
+/** One for each of the first partners. None loses an event, and each accepts every event in the end. */
+const MISBEHAVING: readonly (readonly [path: string, Receiver])[] = [
+  ['/twice_2_ms', RECEIVERS.twice_2_ms],
+  ['/no_content_body_later', RECEIVERS.no_content_body_later],
+  ['/times_out_kept', RECEIVERS.times_out_kept],
+  ['/alert_kept', RECEIVERS.alert_kept],
+  ['/twice_half_ms', RECEIVERS.twice_half_ms],
+  ['/junk_kept', RECEIVERS.junk_kept],
+  ['/twice_at_once', RECEIVERS.twice_at_once],
+  ['/resets_kept', RECEIVERS.resets_kept],
+];
 
 /** Null: as every other request is answered. */
 export type PartnersAnswer = (
@@ -29,15 +44,21 @@ export type PartnersAnswer = (
 
 export async function openParties(
   database: Database,
-  { partners: count, keyRing, at, answer }: PartiesOptions,
+  { partners: count, keyRing, at, answer, misbehaving = false }: PartiesOptions,
 ) {
-  const answered: number[] = [];
+  const answered: (number | null)[] = [];
+  const onTheWire = new Map(misbehaving ? MISBEHAVING : []);
   const signatureFaults: string[] = [];
   const secretOf = new Map<string, string>();
   // One in forty is refused at first, one in forty takes its time.
-  const receiver = await startWebhookReceiver((nth, received) => {
+  const receiver = await startWebhookReceiver((nth, received, wire) => {
     const fault = faultOf(received, [...secretOf.values()]);
     if (fault !== null) signatureFaults.push(fault);
+    const misbehaves = onTheWire.get(received.path);
+    if (misbehaves !== undefined) {
+      answered[nth] = misbehaves.answer(wire);
+      return null;
+    }
     const own = answer?.(received) ?? null;
     const status = own?.status ?? (nth % 40 === 7 ? 503 : 200);
     answered[nth] = status;
@@ -48,7 +69,9 @@ export async function openParties(
   async function newPartner(number: number): Promise<StormPartner> {
     const partnerId = `P${200_001 + number}`;
     const { test: apiKey } = await addPartner(database, partnerId);
-    const { secret } = await addEndpoint(database, { partnerId, url: receiver.url, keyRing });
+    const path = [...onTheWire.keys()][number] ?? '/webhooks';
+    const url = receiver.url.replace('/webhooks', path);
+    const { secret } = await addEndpoint(database, { partnerId, url, keyRing });
     secretOf.set(partnerId, secret);
     return { partnerId, apiKey, secret };
   }
@@ -70,7 +93,7 @@ export async function openParties(
     serviceKey,
     /** Everything that stands in no output and no history. */
     hidden: [keyRing, serviceKey, ...[...partners, tester].flatMap(({ apiKey, secret }) => [apiKey, secret])],
-    /** What each request at the receiver was answered, by its number; and what was wrong with its signature when it came. */
+    /** What each request at the receiver was answered, by its number, null without an answer; and what was wrong with its signature when it came. */
     answered,
     signatureFaults,
   };

@@ -7,14 +7,40 @@ export const ORDER_WAIT_MS = 60_000;
 
 type Seen = Pick<StormSight, 'receiver' | 'answered'>;
 
-/** When requests for each event came, and those of them that were answered 200, in Unix milliseconds. */
+const succeeded = (status: number | null | undefined) =>
+  typeof status === 'number' && status >= 200 && status < 300;
+/** Such an answer, or none, fails a kept connection: the event is sent again in the same attempt. */
+const brokeOff = (status: number | null | undefined) => status === null || status === 408;
+
+/**
+ * When requests for each event came, those of them that were answered 2xx, and those whose connection failed instead, in Unix
+ * milliseconds.
+ */
 export function arrivals({ receiver, answered }: Seen) {
   const came = new Map<string, number[]>();
   const taken = new Map<string, number[]>();
-  for (const [nth, { eventId, atMs }] of receiver.received.entries())
-    for (const moments of answered[nth] === 200 ? [came, taken] : [came])
+  const broken = new Map<string, number[]>();
+  for (const [nth, { eventId, atMs }] of receiver.received.entries()) {
+    const status = answered[nth];
+    const kinds = [came, ...(succeeded(status) ? [taken] : []), ...(brokeOff(status) ? [broken] : [])];
+    for (const moments of kinds)
       moments.set(eventId, [...(moments.get(eventId) ?? []), performance.timeOrigin + atMs]);
-  return { came, taken };
+  }
+  return { came, taken, broken };
+}
+
+/** The receiver's own log is the oracle: an answer to another event delivers none. */
+export function accepted(seen: Seen, rows: readonly Row[]): Finding {
+  const { taken } = arrivals(seen);
+  const delivered = rows.filter(({ state }) => state === 'delivered');
+  return {
+    invariant: '    an event is recorded as delivered only by its own 2xx',
+    looked: delivered.length,
+    seen: `${delivered.length} delivered`,
+    offenders: delivered
+      .filter(({ eventId }) => !taken.has(eventId))
+      .map(({ id, eventId }) => `${id}: ${eventId}`),
+  };
 }
 
 /** By the first request for each event that was answered 200. */
@@ -67,8 +93,9 @@ export function signed(
 }
 
 export function attempted(seen: Seen, rows: readonly Row[], { counts }: Pick<Kills, 'counts'>): Finding {
-  const { came } = arrivals(seen);
-  const arrivedOf = ({ eventId }: Row) => came.get(eventId)?.length ?? 0;
+  const { came, broken } = arrivals(seen);
+  const arrivedOf = ({ eventId }: Row) =>
+    (came.get(eventId)?.length ?? 0) - (broken.get(eventId)?.length ?? 0);
   const killed = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const astray = rows.filter((row) => {
     const { attempts, unknown, unanswered } = row;

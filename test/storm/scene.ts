@@ -20,6 +20,8 @@ export interface StormOptions {
   readonly openTemporal?: () => Promise<KillableTemporal>;
   /** What the partners answer to some requests. */
   readonly answer?: PartnersAnswer;
+  /** Whether partners have receivers that misbehave on the wire. */
+  readonly misbehaving?: boolean;
   /** Further settings of the workers. */
   readonly environment?: Readonly<Record<string, string>>;
 }

@@ -13,6 +13,7 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
   say(`CRASH_SEED=${seed}`);
   const { findings, report } = await runStorm({
     partners: 10,
+    misbehaving: true,
     apis: 2,
     workers: 4,
     openTemporal: killableProductionTemporal,
