@@ -26,6 +26,14 @@ const PARTS = {
   etcd: () => command('etcd'),
   iproute: () => command('ip'),
   Patroni: () => command('patroni'),
+  'Guzzle for PHP': () =>
+    spawnSync('php', [
+      '-r',
+      'exit(extension_loaded("mbstring") && @include "GuzzleHttp/autoload.php" ? 0 : 1);',
+    ]).status === 0
+      ? undefined
+      : 'no php with mbstring and Guzzle',
+  Maven: () => command('mvn'),
   PHP: () => command('php'),
   Postgres: () => (installedPostgres() ? undefined : 'there is no Postgres with pg_dump'),
   Prometheus: () =>
@@ -34,12 +42,21 @@ const PARTS = {
       .find((missing) => missing !== undefined),
   Python: () => command('python3'),
   Redis: () => command('redis-server'),
-  Temporal: () => obtain('temporal'),
-  'time-skipping Temporal': () => obtain('time-skipping'),
+  Temporal: () => obtain('temporal', TEMPORAL),
+  'time-skipping Temporal': () => obtain('time-skipping', TEMPORAL),
+  // Of clients (test/clients).
+  'openapi-generator': () => obtain('openapi-generator', GENERATOR),
+  'oapi-codegen': () => obtain('oapi-codegen', GENERATOR),
+  ogen: () => obtain('ogen', GENERATOR),
+  'Python generators': () => obtain('Python generators', GENERATOR),
+  'npm generators': () => obtain('npm generators', GENERATOR),
 } as const;
 export type Part = keyof typeof PARTS;
 
 const root = join(__dirname, '../..');
+/** Programs that print why a thing cannot be had. */
+const TEMPORAL = join(__dirname, 'obtain-temporal.ts');
+const GENERATOR = join(__dirname, '../clients/obtain-generator.ts');
 /** Of the run. Test files live in several processes. */
 const VARIABLE = 'PFQS_TEST_NEEDS';
 const shared = (name: string) => join(process.env[VARIABLE] ?? '', name);
@@ -114,11 +131,10 @@ function installedPostgres(): boolean {
 }
 
 /** Found, downloaded or built by the first file that needs it: its tests must know before they are defined. */
-function obtain(what: 'temporal' | 'time-skipping'): string | undefined {
+function obtain(what: string, script: string): string | undefined {
   const known = shared(what);
   const read = () => (existsSync(known) ? readFileSync(known, 'utf8') : '');
   if (read() === '') {
-    const script = join(__dirname, 'obtain-temporal.ts');
     const { status, stdout, error } = spawnSync(
       process.execPath,
       ['--import', 'tsx', script, what, process.env[VARIABLE] ?? ''],
