@@ -19,18 +19,26 @@ export interface ApiPools {
   readonly reads: Database;
 }
 
-type Wanted = Pick<DatabaseConfig, 'url' | 'statementTimeoutMs' | 'onNotice'>;
+interface Wanted extends Pick<DatabaseConfig, 'url' | 'statementTimeoutMs'> {
+  /** Gets what Postgres reports beside its answers. */
+  readonly onNotice?: (text: string, pool: keyof ApiPools) => void;
+}
 
 /** @param poolSize 2 or more, half of which is for what partners store, and half for what they may never hold up */
-export function openPools(wanted: Wanted, poolSize: number): ApiPools & { close(): Promise<unknown> } {
-  const open = (applicationName: string, size: number, byIndex = false) =>
-    connectDatabase({ ...wanted, applicationName, poolSize: size, byIndex });
-  const forWrites = Math.floor(poolSize / 2);
-  const pools = {
-    inserts: open('pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME),
-    own: open('pfqs api', poolSize - forWrites),
-    writes: open('pfqs api partners', forWrites, true),
-    reads: open('pfqs api pages', READS_AT_A_TIME, true),
+export function openPools({ onNotice, ...wanted }: Wanted, poolSize: number) {
+  const open = (pool: keyof ApiPools, applicationName: string, size: number, byIndex = false) => {
+    const told = onNotice && { onNotice: (text: string) => onNotice(text, pool) };
+    return connectDatabase({ ...wanted, ...told, applicationName, poolSize: size, byIndex });
   };
-  return { ...pools, close: () => Promise.all(Object.values(pools).map((pool) => pool.close())) };
+  const forWrites = Math.floor(poolSize / 2);
+  const pools: ApiPools = {
+    inserts: open('inserts', 'pfqs api quotes', QUOTE_STATEMENTS_AT_A_TIME),
+    own: open('own', 'pfqs api', poolSize - forWrites),
+    writes: open('writes', 'pfqs api partners', forWrites, true),
+    reads: open('reads', 'pfqs api pages', READS_AT_A_TIME, true),
+  };
+  return {
+    ...pools,
+    close: () => Promise.all(Object.values<Database>({ ...pools }).map((pool) => pool.close())),
+  };
 }

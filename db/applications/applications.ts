@@ -16,10 +16,11 @@ export type ApplicationStory = NonNullable<Awaited<ReturnType<typeof findApplica
 type StatusNotification = Pick<NotificationSummary, 'notificationId' | 'eventId' | 'eventType' | 'sequence'> &
   Pick<NotificationSummary, 'state' | 'endReason' | 'createdAt' | 'deliveredAt'>;
 
+// Compared with the parameter, as the other table's column has another collation than the index.
 const NOTIFICATIONS = `
   select ${columns('n', 'notification_id, event_id, event_type, sequence, state, end_reason, created_at, delivered_at')}
   from credit_applications a
-  join notifications_now n on n.application_id = a.application_id and n.partner_id = a.partner_id and n.environment = a.environment
+  join notifications_now n on n.application_id = $1 and n.partner_id = a.partner_id and n.environment = a.environment
   where a.application_id = $1 order by n.sequence`;
 
 export async function applicationExists(db: DbOrTransaction, applicationId: string): Promise<boolean> {
@@ -111,8 +112,8 @@ const FIND_FOR_PARTNER = `
         'previousStatus', e.previous_state, 'occurredMs', ${msText('coalesce(e.occurred_at, p.created_at)')})
         order by n.sequence), '[]')
       from notifications n
-      left join lender_events e on e.application_id = n.application_id and e.sequence = n.sequence
-      where n.application_id = p.application_id and n.partner_id = p.partner_id and n.environment = p.environment) as events
+      left join lender_events e on e.application_id = $1 and e.sequence = n.sequence
+      where n.application_id = $1 and n.partner_id = p.partner_id and n.environment = p.environment) as events
   from credit_applications p
   where p.application_id = $1 and p.partner_id = $2 and p.environment = $3`;
 
