@@ -25,6 +25,7 @@ python3 -c 'import cryptography' 2>/dev/null || /usr/bin/python3 -c 'import cryp
   missing+=(python3-cryptography)
 # For clients in PHP, and for Python's virtual environments where the distribution's Python is the first on the PATH.
 php -r 'exit(extension_loaded("mbstring") ? 0 : 1);' 2>/dev/null || missing+=(php-mbstring)
+php -r 'exit(extension_loaded("curl") ? 0 : 1);' 2>/dev/null || missing+=(php-curl)
 php -r 'exit((@include "GuzzleHttp/autoload.php") === false ? 1 : 0);' 2>/dev/null || missing+=(php-guzzlehttp-guzzle)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 [ "${#missing[@]}" -gt 0 ] || exit 0

@@ -89,7 +89,12 @@ const paths = parts.pathsOf<Operation>(operation, {
     ],
   },
   'get /internal/v1/credit-applications/{credit_application_id}': {
-    title: { operationId: 'getCreditApplication', summary: 'Read a credit application with its history' },
+    title: {
+      operationId: 'getCreditApplication',
+      summary: 'Read a credit application with its history',
+      description:
+        'For an integration that has lost an answer of ours, or is asked where an application stands.',
+    },
     done: [
       'The application, all that its lender told, and all that its partner is told.',
       'ApplicationResponse',
@@ -124,6 +129,7 @@ export function internalOpenApiDocument(): Json {
         'their products and applications, and quotes and applications of the other environment do not exist for it (404). Amounts are pounds as strings with two decimals. Errors ' +
         'carry a stable `error.code`; every response has an `X-Request-Id`. Every request may be sent again: it is done once. ' +
         'No personal data is taken: fields that are not named here are ignored and not stored.',
+      contact: { name: 'Operators of the service' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: '/', description: 'The address this document was read from.' }],
