@@ -16,6 +16,7 @@ import type { ClaimedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import type { Sql } from '../db/postgres/connect';
 import type { DeliveryOutcome, SentWebhook } from '../domain/delivery-outcome';
+import type { Tenant } from '../domain/tenant';
 import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook';
 import type { Refusals } from './refusals';
@@ -29,7 +30,9 @@ export interface AttemptDeps {
   readonly sign: SignEd25519;
   /** Runs an attempt if its endpoint has a free slot. */
   readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>, round?: number): Promise<T | Busy> };
-  /** A delivery that has found no slot so often is put back into the queue. */
+  /** Whether our own network is at fault (worker/reach.ts). */
+  readonly reach: Reach;
+  /** A delivery that has found no slot, or no network, so often is put back into the queue. */
   readonly mostBusyRounds: number;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
@@ -44,6 +47,26 @@ export interface AttemptDeps {
   readonly fastPath: {
     enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
   };
+}
+
+/** Whose endpoint an attempt is for. */
+export interface ReachedBy extends Tenant {
+  readonly url: string;
+}
+
+/** How a delivery waits while our network reaches nobody. */
+export interface Outage {
+  /** Whole milliseconds. */
+  readonly waitMs: number;
+  /** Since when, Unix milliseconds; null when only one attempt failed so. */
+  readonly sinceMs: number | null;
+}
+
+interface Reach {
+  /** Makes an attempt, and gives a failure that is ours the outcome `ours`. */
+  judged(of: ReachedBy, send: () => Promise<SentWebhook>): Promise<SentWebhook>;
+  /** Null without an outage. `waitMs` 0: there is one, and this endpoint is tried now. */
+  turn(queue: string): Outage | null;
 }
 
 export interface EndedNotification {
@@ -96,6 +119,8 @@ type SendResult =
       readonly address: string | null;
     }
   | Busy
+  /** No attempt was made: our network reaches nobody, and another delivery tries this endpoint. */
+  | (Outage & { readonly kind: 'outage' })
   /** No attempt is due. This workflow replaces one that is gone, and continues at its step. */
   | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** No attempt was made, and none follows: the notification has ended or is held. */
@@ -138,9 +163,12 @@ export function createSendAttempt(deps: AttemptDeps) {
   }
 
   return async function sendAttempt({ queue, round, ...ref }: SendOrder): Promise<SendResult> {
+    const last = round !== undefined && round >= deps.mostBusyRounds;
+    const outage = deps.reach.turn(queue);
+    if (outage !== null && last) return putBack(ref, outage.waitMs);
+    if (outage !== null && outage.waitMs > 0) return { kind: 'outage', ...outage };
     const sent = await deps.sendSlots.run(queue, () => attempt(ref, null), round);
     if (sent.kind === 'other_endpoint') throw new Error('no endpoint was asked for');
-    const last = round !== undefined && round >= deps.mostBusyRounds;
     return sent.kind === 'busy' && last ? putBack(ref, sent.waitMs) : sent;
   };
 }
@@ -152,7 +180,7 @@ export function createSendAttempt(deps: AttemptDeps) {
  * activity would send again.
  */
 export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: AttemptResult) => Promise<void>) {
-  const { fastPath, sendSlots, warn } = deps;
+  const { fastPath, sendSlots, reach, warn } = deps;
   const attempt = createAttempt(deps);
 
   async function recordDelivery(ref: NotificationRef, sent: SendResult): Promise<boolean> {
@@ -172,6 +200,7 @@ export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: Attem
     const slot = fastPath.enter(ref.notificationId);
     if (slot === null) return { kind: 'declined' };
     try {
+      if ((reach.turn(queue)?.waitMs ?? 0) > 0) return { kind: 'declined' };
       const sent = await sendSlots.run(queue, () => attempt(ref, slot.endpointId));
       if (sent.kind === 'other_endpoint') return { kind: 'declined' };
       return { ...sent, recorded: await recordDelivery(ref, sent) };
@@ -188,7 +217,7 @@ type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
  * @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all
  */
 function createAttempt(deps: AttemptDeps) {
-  const { sql, send, now, warn, monotonicMs, onEnd, refusals } = deps;
+  const { sql, send, reach, now, warn, monotonicMs, onEnd, refusals } = deps;
 
   async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
     warn({ ...ref, ...refusal }, 'a notification is not sent');
@@ -244,14 +273,9 @@ function createAttempt(deps: AttemptDeps) {
     const headers = await signed(ref, opened);
     const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
     const onSurplus = () => void keepSurplus(endpointId, about);
-    const { outcome, answer, address, detail } = await send({
-      endpointId,
-      alone,
-      onSurplus,
-      url,
-      headers,
-      body,
-    });
+    const { outcome, answer, address, detail } = await reach.judged({ partnerId, environment, url }, () =>
+      send({ endpointId, alone, onSurplus, url, headers, body }),
+    );
     deps.onAttempt(outcome, { ...about, traceParent, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
     if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
       warn(

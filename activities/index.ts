@@ -11,7 +11,15 @@ import { describeOperatorEvent } from '../domain/operator-event';
 import { createSendAtOnce, createSendAttempt, type AttemptDeps, type AttemptResult } from './attempt';
 import { createRetentionActivities, type RetentionDeps } from './remove-expired';
 
-export type { AttemptFacts, AttemptResult, Busy, EndedNotification, SendWebhook } from './attempt';
+export type {
+  AttemptFacts,
+  AttemptResult,
+  Busy,
+  EndedNotification,
+  Outage,
+  ReachedBy,
+  SendWebhook,
+} from './attempt';
 
 /** Every side effect of the workflows. Sends have their own task queue: slow partners delay no record. */
 export function createActivities(deps: AttemptDeps & RecordingDeps & RetentionDeps) {

@@ -58,7 +58,8 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   });
   closers.add(() => writing.stop());
   const build = config.WORKER_BUILD_ID ?? null;
-  closers.add(keepBeating(database.sql, { kind: 'api', build }));
+  const beat = keepBeating(database.sql, { kind: 'api', build });
+  closers.add(() => beat.stop());
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({

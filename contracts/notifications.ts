@@ -108,7 +108,7 @@ export const notificationReasons = [
 
 const attemptFields = {
   outcome: textOrNull(
-    '`delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.',
+    '`delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: no answer is known, by a fault on our side. Null while it is under way.',
     'failed',
   ),
   http_status: wholeOrNull('What your endpoint answered; null without an answer.', 503),

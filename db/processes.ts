@@ -10,6 +10,8 @@ type Stored = Readonly<typeof processes.$inferSelect>;
 
 export interface Beat extends Pick<Stored, 'processId' | 'kind' | 'host' | 'build'> {
   readonly temporal: boolean;
+  /** Since when a worker's network reaches nobody; null when it does. */
+  readonly cutOffSince?: Date | null;
 }
 
 const WRITE = `
@@ -21,6 +23,13 @@ const WRITE = `
 // All parts see the rows as they were before. A gap in the beats of all workers was an outage, which
 // ends now. Temporal was away only while workers wrote that they did not reach it: when none wrote,
 // nothing is known of Temporal.
+const WORKER_WRITE = `
+  insert into processes (process_id, kind, host, build, temporal_at, cut_off_since)
+  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, $6::text::timestamptz)
+  on conflict (process_id) do update
+    set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at),
+      cut_off_since = excluded.cut_off_since`;
+
 const WRITE_AS_WORKER = `
   with earlier as (select max(seen_at) as seen, max(temporal_at) as temporal from processes where kind = 'worker'),
   noted as (
@@ -33,12 +42,17 @@ const WRITE_AS_WORKER = `
     where began_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000})
     on conflict do nothing),
   old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1)
-  ${WRITE}`;
+  ${WORKER_WRITE}`;
 
 /** Writes that a process runs. A worker also notes an outage that ends with this beat. */
-export async function writeBeat(reader: Reader, { processId, kind, host, build, temporal }: Beat) {
+export async function writeBeat(
+  reader: Reader,
+  { processId, kind, host, build, temporal, cutOffSince }: Beat,
+) {
   const parameters = [processId, kind, host, build, temporal];
-  await runPrepared(reader, kind === 'worker' ? WRITE_AS_WORKER : WRITE, parameters);
+  await (kind === 'worker'
+    ? runPrepared(reader, WRITE_AS_WORKER, [...parameters, cutOffSince?.toISOString() ?? null])
+    : runPrepared(reader, WRITE, parameters));
 }
 
 /** Writes that a process was stopped in order, so that it does not count as lost. */
@@ -49,7 +63,10 @@ export const writeStop = (reader: Reader, processId: string) =>
     [processId],
   );
 
-interface RunningProcess extends Pick<Stored, 'kind' | 'host' | 'build' | 'startedAt' | 'seenAt'> {
+interface RunningProcess extends Pick<
+  Stored,
+  'kind' | 'host' | 'build' | 'startedAt' | 'seenAt' | 'cutOffSince'
+> {
   readonly lost: boolean;
   readonly withoutTemporal: boolean;
 }
@@ -59,7 +76,7 @@ const LIST = `
   with recent as (
     select *, stopped_at is null and seen_at < service_now() - ${LOST} as lost from processes
     where seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000}))
-  select ${columns('p', 'kind, host, build, started_at, seen_at')}, p.lost,
+  select ${columns('p', 'kind, host, build, started_at, seen_at, cut_off_since')}, p.lost,
     p.kind = 'worker' and coalesce(p.temporal_at, p.started_at) < p.seen_at - ${LOST} as "withoutTemporal"
   from recent p
   where p.stopped_at is null and (not p.lost
@@ -90,3 +107,19 @@ const POSTGRES = `
 
 export const readPostgres = async (reader: Reader) =>
   (await firstRow<PostgresState>(reader, POSTGRES, [])) as PostgresState;
+
+// Workers that share a way out note one outage together.
+const NETWORK_OUTAGE = `
+  with longer as (
+    update outages set ended_at = greatest(ended_at, $2::text::timestamptz)
+    where kind = 'network' and ended_at >= $1::text::timestamptz and began_at <= $2::text::timestamptz returning 1)
+  insert into outages (kind, began_at)
+  select 'network', $1::text::timestamptz where not exists (select from longer) on conflict do nothing`;
+
+/** Notes an outage of a worker's network that is over. */
+export const noteNetworkOutage = (reader: Reader, { since, until }: { since: Date; until: Date }) =>
+  runPrepared(reader, NETWORK_OUTAGE, [since.toISOString(), until.toISOString()]);
+
+/** Since when the network of any running worker reaches nobody; null when each reaches somebody. */
+export const CUT_OFF_SINCE = `(
+  select min(cut_off_since) from processes where kind = 'worker' and stopped_at is null and seen_at > service_now() - ${LOST})`;

@@ -29,6 +29,8 @@ export interface DeliveryFacts {
   readonly startsFail: boolean;
   /** Its own workflow could not be started when it was tried last. */
   readonly givenBack: boolean;
+  /** Since when our network reaches nobody, if that is why it waits. */
+  readonly cutOffSince: Date | null;
   readonly endpointActive: boolean;
   readonly now: Date;
 }
@@ -45,6 +47,8 @@ export type DeliveryNow =
   | { readonly doing: 'paused'; readonly since: Date; readonly by: string | null }
   | { readonly doing: 'partner_paused'; readonly since: Date; readonly by: string }
   | { readonly doing: 'waiting_for_attempt'; readonly until: Date }
+  /** Its last attempt failed by a fault of our network, which lasts. */
+  | { readonly doing: 'waiting_for_network'; readonly since: Date }
   /** The next attempt should have begun: there is no worker, or Temporal is away. */
   | { readonly doing: 'attempt_overdue'; readonly since: Date }
   | { readonly doing: 'starting'; readonly since: Date | null }
@@ -76,7 +80,8 @@ export function deliveryNow(facts: DeliveryFacts): DeliveryNow {
   return state === 'started' ? betweenAttempts(facts) : beforeWorkflow(facts);
 }
 
-function betweenAttempts({ nextAttemptAt, takenAt, now }: DeliveryFacts): DeliveryNow {
+function betweenAttempts({ nextAttemptAt, takenAt, cutOffSince, now }: DeliveryFacts): DeliveryNow {
+  if (cutOffSince !== null) return { doing: 'waiting_for_network', since: cutOffSince };
   if (nextAttemptAt === null) return starting(takenAt, now);
   const overdue = nextAttemptAt.getTime() + OVERDUE_AFTER_MS < now.getTime();
   return overdue

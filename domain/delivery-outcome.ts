@@ -44,6 +44,17 @@ export type DeliveryOutcome =
       readonly retryAfterMs: number | null;
       /** Of the failure `protocol`. */
       readonly reason?: ProtocolReason;
+    }
+  /** No head of HTTP came, by our own fault (domain/our-outage.ts). It spends no step and no endpoint's health. */
+  | {
+      readonly kind: 'ours';
+      readonly failure: DeliveryFailure;
+      readonly httpStatus: null;
+      readonly durationMs: number;
+      /** Wait before the next attempt, in milliseconds. */
+      readonly waitMs: number;
+      /** Since when our network reaches nobody, Unix milliseconds; null: only this machine or this attempt failed. */
+      readonly sinceMs: number | null;
     };
 
 /** The outcome of one POST with the partner's answer, which is not for workflow history. */
@@ -52,6 +63,8 @@ export interface SentWebhook {
   /** The first 8 KiB of the answer; null when there was none. */
   readonly answer: string | null;
   readonly address: string | null;
+  /** What its name was resolved to in this attempt; empty on a kept connection. */
+  readonly addresses: readonly string[];
   /** A word about a failure without an answer, such as `ECONNREFUSED`. */
   readonly detail: string | null;
   /** How far our clock is ahead of the answer's Date header, in milliseconds, to a second. */
@@ -72,12 +85,15 @@ export function outcomeOfStatus(
 /** What follows an attempt: nothing, a retry, or the end at once (410). */
 export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop' {
   if (outcome.kind === 'delivered') return 'done';
+  if (outcome.kind === 'ours') return 'retry';
   return outcome.failure === 'gone' ? 'stop' : 'retry';
 }
 
 export function describeOutcome(outcome: DeliveryOutcome): string {
   const took = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
   if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
+  if (outcome.kind === 'ours')
+    return `does not count, the fault is ours: ${FAILURES[outcome.failure]} (${took})`;
   const asks = outcome.retryAfterMs === null ? '' : `; asks to wait ${seconds(outcome.retryAfterMs)}`;
   const failure = FAILURES[outcome.failure].replace('STATUS', String(outcome.httpStatus));
   const why = outcome.reason === undefined ? '' : `: ${PROTOCOL_REASONS[outcome.reason]}`;
@@ -151,8 +167,10 @@ interface WaitInput {
 
 export interface Wait {
   readonly waitMs: number;
-  /** `busy`: enough attempts are under way to the endpoint. */
-  readonly because: 'ladder' | 'retry_after' | 'busy';
+  /** `busy`: enough attempts are under way to the endpoint. `outage`: our own network is at fault. */
+  readonly because: 'ladder' | 'retry_after' | 'busy' | 'outage';
+  /** Of an outage: since when nobody is reached, Unix milliseconds; null when only this attempt failed. */
+  readonly sinceMs?: number | null;
 }
 
 /**

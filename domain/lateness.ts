@@ -20,7 +20,7 @@ export interface LatenessFacts {
   }[];
   /**
    * Holds, pauses of the delivery or of its partner, and outages of ours, in which no worker reached
-   * Postgres, or none reached Temporal.
+   * Postgres, none reached Temporal, or our network reached nobody.
    */
   readonly interruptions: readonly LateReason[];
   /** The event before it of the same application, until its delivery, end, or the end of the wait for it. */
@@ -110,6 +110,11 @@ const WHY_HELD: Readonly<Record<string, string>> = {
 /** Why an event is or was held, for partners and operators. */
 export const whyHeld = (reason: string | null) => WHY_HELD[reason ?? ''] ?? 'no endpoint was registered';
 
+const OUTAGES: Readonly<Record<string, string>> = {
+  temporal: 'Temporal',
+  network: 'our own network reached nobody',
+};
+
 /** A reason as a partner can read it. */
 export function reasonText({ why, what, from, to }: LateReason): string {
   const span = `${clock(from)} to ${to === null ? 'now' : clock(to)}`;
@@ -125,7 +130,7 @@ export function reasonText({ why, what, from, to }: LateReason): string {
     case 'sent_again':
       return `sent again at ${clock(from)}`;
     case 'our_outage':
-      return `outage of ours ${span} (${what === 'temporal' ? 'Temporal' : 'no worker, or no database'})`;
+      return `outage of ours ${span} (${OUTAGES[what ?? ''] ?? 'no worker, or no database'})`;
     case 'earlier_event':
       return `waited ${span} for the earlier event ${what} of its application`;
     case 'no_free_slot':

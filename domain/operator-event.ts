@@ -5,6 +5,10 @@ export const OPERATOR_EVENT_KINDS = [
   'endpoint_recovered',
   /** It answered 410, or nothing but failures for 120 hours. */
   'endpoint_disabled',
+  /** The network of a worker reaches nobody. */
+  'network_cut_off',
+  /** It reaches partners again. */
+  'network_back',
   /** Held notifications that expire within seven days; once a day while there are any. */
   'notifications_expiring',
   /** Held for 30 days, and expired. */
@@ -37,6 +41,10 @@ export function describeOperatorEvent(kind: OperatorEventKind, details: Record<s
       return details['reason'] === 'gone'
         ? 'disabled, it answered 410: ask the partner, then ops webhooks enable'
         : `disabled, ${times}: once the partner has repaired it, ops webhooks enable`;
+    case 'network_cut_off':
+      return `the network of ${String(details['host'])} reaches nobody since ${String(details['since'])}: its way out, its name servers? No delivery spends a step`;
+    case 'network_back':
+      return `the network of ${String(details['host'])} reaches partners again; it reached nobody from ${String(details['since'])} to ${String(details['until'])}`;
     case 'notifications_expiring':
       return `${count} expire within 7 days: create or enable an endpoint`;
     case 'notifications_expired':

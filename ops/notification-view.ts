@@ -81,6 +81,8 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
       ];
     case 'waiting_for_attempt':
       return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${moment(now.until)}`];
+    case 'waiting_for_network':
+      return [`no network${days}`, `waits: our network cannot reach anybody${when}`];
     case 'attempt_overdue':
       return [
         `attempt overdue${days}`,
@@ -129,6 +131,7 @@ function clock(moment: Date, at: Date): string {
 export function describeAttempt({ outcome, failure, httpStatus, durationMs }: AttemptSummary): string {
   if (outcome === null) return 'under way';
   if (outcome === 'unknown') return 'unknown: its process died';
+  if (outcome === 'ours') return `a fault of ours, which does not count: ${failure}`;
   const what = [failure, httpStatus].filter((part) => part !== null).join(' ');
   return `${outcome}: ${what}${durationMs === null ? '' : ` in ${durationMs} ms`}`;
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { reportEvents, type ReportedEvent } from '../db/audit/lateness';
+import { createdMs } from '../db/notifications/notification';
 import { LONGEST_SPAN_DAYS } from '../db/notifications/operator';
 import { resolveSpan, type MomentOrAgo } from '../db/notifications/recoverable';
 import type { Reader } from '../db/postgres/connect';
@@ -72,10 +73,10 @@ function eventView(one: ReportedEvent) {
 const reasonView = ({ from, to, why, what }: LateReason) => ({ why, what, from, to });
 
 /** Why one is or was late; nothing for a test. */
-export async function reasonsOf(reader: Reader, of: Pick<ReportedEvent, 'notificationId' | 'createdAt'>) {
-  const { notificationId, createdAt } = of;
-  // Around its creation: the id has milliseconds.
-  const near = (ms: number) => new Date(createdAt.getTime() + ms).toISOString();
+export async function reasonsOf(reader: Reader, of: Pick<ReportedEvent, 'notificationId'>) {
+  const { notificationId } = of;
+  // Around the moment in its id, which may be older than its row.
+  const near = (ms: number) => new Date(createdMs(notificationId) + ms).toISOString();
   const span = { since: near(-1_000), until: near(1_000) };
   const [found] = await reportEvents(reader, { notificationId, ...span, limit: 1 });
   return found === undefined ? [] : lateReasons(found);

@@ -15,6 +15,7 @@ import {
   age,
   facts,
   jsonText,
+  moment,
   pauseText,
   printable,
   printableLines,
@@ -143,6 +144,10 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
     [!runs('worker'), 'Workers: none runs, or none reaches Postgres: nothing is sent'],
     ...processes.flatMap((one): Check[] => [
       [one.lost, `${nameOf(one)} was last seen ${age(one.seenAt, at)} ago`],
+      [
+        !one.lost && one.cutOffSince !== null,
+        `${nameOf(one)} cannot reach anybody since ${moment(one.cutOffSince ?? at)}: its network, its name servers?`,
+      ],
       [!one.lost && one.withoutTemporal, `${nameOf(one)} does not reach Temporal`],
     ]),
     [postgres.role === 'standby', 'Postgres: this is a standby, and no leader is known'],

@@ -66,6 +66,7 @@ export function createSender(options: SenderOptions): Sender {
 
   async function post(
     input: SendInput,
+    onResolved: (addresses: readonly string[]) => void,
     onConnected: (address: string | null) => void,
     signal: AbortSignal,
   ): Promise<Answer> {
@@ -89,6 +90,7 @@ export function createSender(options: SenderOptions): Sender {
       onConnected(null);
     }
     const addresses = await resolveTarget(hostname, { resolver, hosts, isAllowed, dnsMs }, signal);
+    onResolved(addresses);
     const socket = await openConnection(
       { hostname, port, addresses, isAllowed, secureContext, connectMs },
       signal,
@@ -110,10 +112,16 @@ export function createSender(options: SenderOptions): Sender {
     const elapsed = () => Math.round(performance.now() - startedAt);
     const end = new AbortController();
     let address: string | null = null;
+    let addresses: readonly string[] = [];
     const tooLong = () => end.abort(new DeliveryFault('timeout', 'the exchange took too long'));
     const timer = setTimeout(tooLong, timeouts.totalMs);
     try {
-      const answered = await post(input, (connectedTo) => (address = connectedTo), end.signal);
+      const answered = await post(
+        input,
+        (resolved) => (addresses = resolved),
+        (connectedTo) => (address = connectedTo),
+        end.signal,
+      );
       const { response } = answered;
       const retryAfter = response.headers['retry-after'];
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
@@ -121,13 +129,13 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
       const answer = await readAnswer(response, timeouts.bodyMs, end.signal);
       release(input.endpointId, answered, outcome.kind === 'delivered');
-      return { outcome, address, answer, detail: null, clockSkewMs };
+      return { outcome, address, addresses, answer, detail: null, clockSkewMs };
     } catch (error) {
       if (!(error instanceof DeliveryFault)) throw error;
       const { failure, detail, reason } = error;
       const none = { httpStatus: null, retryAfterMs: null, ...(reason && { reason }) } as const;
       const outcome = { kind: 'failed', failure, durationMs: elapsed(), ...none } as const;
-      return { outcome, answer: null, address, detail, clockSkewMs: null };
+      return { outcome, answer: null, address, addresses, detail, clockSkewMs: null };
     } finally {
       clearTimeout(timer);
     }

@@ -139,13 +139,15 @@ export function showProcess(registry: Registry, build: string | null): void {
 /**
  * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing.
  * @param reachesTemporal of a worker
- * @returns a function that writes that it was stopped in order
+ * @param cutOffSince of a worker: since when its network reaches nobody
+ * @returns `stop` writes that it was stopped in order; `wake` writes at once
  */
 export function keepBeating(
   sql: Sql,
   about: Pick<Beat, 'kind' | 'build'>,
   reachesTemporal: () => Promise<boolean> = async () => false,
-): () => Promise<void> {
+  cutOffSince: () => Date | null = () => null,
+): { wake(): void; stop(): Promise<void> } {
   const processId = ulid();
   const host = hostname();
   const inTime = (writing: Promise<unknown>) =>
@@ -153,13 +155,16 @@ export function keepBeating(
   const loop = startLoop({
     round: async () => {
       const temporal = await reachesTemporal();
-      await inTime(writeBeat(sql, { ...about, processId, host, temporal }));
+      await inTime(writeBeat(sql, { ...about, processId, host, temporal, cutOffSince: cutOffSince() }));
     },
     everyMs: BEAT_EVERY_MS,
     onError: () => undefined,
   });
-  return async () => {
-    await loop.stop();
-    await inTime(writeStop(sql, processId));
+  return {
+    wake: () => loop.wake(),
+    async stop() {
+      await loop.stop();
+      await inTime(writeStop(sql, processId));
+    },
   };
 }

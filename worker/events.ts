@@ -45,7 +45,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
     attempted(outcome: DeliveryOutcome, attempt: AttemptFacts): void {
       const { ageMs: _, traceParent: __, ...about } = attempt;
       const { kind, httpStatus, durationMs } = outcome;
-      const failure = outcome.kind === 'failed' ? outcome.failure : null;
+      const failure = outcome.kind === 'delivered' ? null : outcome.failure;
       metrics.observeAttempt(outcome, attempt);
       tracing?.record({
         ...attempt,
@@ -132,7 +132,7 @@ export function createWorkerMetrics(options: { readonly build: string | null; re
 
   const attempts = new Histogram({
     name: 'pfqs_delivery_attempt_seconds',
-    help: 'Attempts to deliver by environment and outcome: delivered, or what failed.',
+    help: 'Attempts to deliver by environment and outcome: delivered, what failed, or ours: a fault of our network.',
     labelNames: ['environment', 'outcome'] as const,
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20],
     registers,
@@ -205,7 +205,7 @@ export function createWorkerMetrics(options: { readonly build: string | null; re
     observeAttempt(outcome: DeliveryOutcome, attempt: AttemptFacts): void {
       const { environment, generation, ageMs } = attempt;
       if (outcome.kind === 'delivered' && generation === 1) latency.observe({ environment }, ageMs / 1_000);
-      const what = outcome.kind === 'delivered' ? 'delivered' : outcome.failure;
+      const what = outcome.kind === 'failed' ? outcome.failure : outcome.kind;
       attempts.observe({ environment, outcome: what }, outcome.durationMs / 1_000);
     },
   };

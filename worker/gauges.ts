@@ -20,6 +20,7 @@ interface WorkerGaugesDeps extends Pick<WorkerOptions, 'temporal' | 'mostSends'>
   readonly sql: Sql;
   readonly underWay: SendSlots['underWay'];
   readonly clockSkewMs: () => number | null;
+  readonly cutOffSince: () => Date | null;
   readonly buildIsCurrent: () => boolean;
 }
 
@@ -155,6 +156,13 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     pfqs_clock_skew_seconds: [
       'How far this clock is ahead of those of most endpoints; NaN while too few have answered.',
       () => (deps.clockSkewMs() ?? Number.NaN) / 1_000,
+    ],
+    pfqs_network_outage_seconds: [
+      'How long the network of this worker has reached nobody; 0 while it does.',
+      () => {
+        const since = deps.cutOffSince();
+        return since === null ? 0 : (Date.now() - since.getTime()) / 1_000;
+      },
     ],
     pfqs_worker_build_current: [
       'Whether this worker is of the build that Temporal gives new deliveries to: 1 or 0.',

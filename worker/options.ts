@@ -4,8 +4,10 @@ import type { Logger } from 'pino';
 import type { SendWebhook } from '../activities';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../domain/delivery-outcome';
-import { createResolver } from '../outbound/names';
+import { createResolver, resolveTarget } from '../outbound/names';
 import { createSender } from '../outbound/sender';
+import { TRY_EVERY_MS } from '../domain/our-outage';
+import { createProbe } from './reach';
 import { ConfigError, targetRules, type Config } from '../runtime/config/config';
 import { openTracing } from '../runtime/telemetry/tracing';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
@@ -43,6 +45,8 @@ export interface WorkerTuning {
   /** 0: every attempt finds all slots taken. */
   readonly mostSends?: number;
   readonly mostBusyRounds?: number;
+  /** How often each endpoint is tried while our network reaches nobody. */
+  readonly tryEveryMs?: number;
   /** 24 or more. */
   readonly mostWorkflowTasks?: number;
 }
@@ -67,9 +71,10 @@ export function workerOptions(
 ) {
   if (config.WEBHOOK_KEYS === undefined)
     throw new ConfigError('WEBHOOK_KEYS is not set: without it no webhook can be signed.');
+  const resolver = createResolver();
   const { send }: { send: SendWebhook } = createSender({
     ...targetRules(config),
-    resolver: createResolver(),
+    resolver,
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
@@ -90,6 +95,15 @@ export function workerOptions(
     mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,
+    probe:
+      config.OUTBOUND_PROBE === undefined
+        ? null
+        : createProbe(
+            config.OUTBOUND_PROBE,
+            async (host) =>
+              await resolveTarget(host, { resolver, hosts: new Map(), isAllowed: () => true, dnsMs: 5_000 }),
+          ),
+    tryEveryMs: tuning.tryEveryMs ?? TRY_EVERY_MS,
     ladders: {
       test: tuning.testLadderMs ?? TEST_LADDER_MS,
       status: config.DELIVERY_LADDER_SECONDS ?? DELIVERY_LADDER_MS,

@@ -1,6 +1,8 @@
+import { hostname } from 'node:os';
 import type { Client } from '@temporalio/client';
 import { createActivities } from '../activities';
 import { watchRefusals } from '../activities/refusals';
+import { appendOperatorEvents } from '../db/audit/operator-events';
 import { endpointHistory } from '../db/endpoints/attempts';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { endNotification } from '../db/notifications/attempt';
@@ -15,8 +17,10 @@ import {
 import { NOTIFICATIONS_CHANNEL, readTrace } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
+import { noteNetworkOutage } from '../db/processes';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
+import { describeOperatorEvent } from '../domain/operator-event';
 import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { keepBeating, openTogether, type Closers, reportLogin } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
@@ -37,6 +41,7 @@ import { startWorkerOverdueEvents } from './overdue-events';
 import { startReconciler } from './reconciler';
 import { startWorkerRecoverer } from './recoverer';
 import { keepSession } from './session';
+import { createReach } from './reach';
 import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
@@ -84,6 +89,28 @@ function start(options: WorkerOptions, closers: Closers) {
     random: Math.random,
     onBusy: () => metrics.busy.inc(),
   });
+  const reach = createReach({
+    probe: options.probe,
+    tryEveryMs: options.tryEveryMs,
+    monotonicMs,
+    nowMs: Date.now,
+    onBegin: (outage) => void noteReach('network_cut_off', { ...outage }),
+    onEnd: (outage) => void noteReach('network_back', { ...outage }, noteNetworkOutage(sql, outage)),
+  });
+  async function noteReach(
+    kind: 'network_cut_off' | 'network_back',
+    { since, until, endpoints }: { since: Date; until?: Date; endpoints: number },
+    noting?: Promise<unknown>,
+  ): Promise<void> {
+    const minute = (at?: Date) => at && `${at.toISOString().slice(0, 16)}Z`;
+    const details = { host: hostname(), since: minute(since), until: minute(until), endpoints };
+    const event = { kind, partnerId: null, environment: null, endpointId: null, details };
+    logger.warn({ kind, ...details }, describeOperatorEvent(kind, details));
+    beat.wake();
+    await Promise.all([noting, appendOperatorEvents(db, [event])]).catch((error: unknown) =>
+      logger.error({ err: error }, 'an outage of the network was not noted'),
+    );
+  }
   const activities = createActivities({
     sql,
     fastPath,
@@ -92,6 +119,7 @@ function start(options: WorkerOptions, closers: Closers) {
     hmac: hmacSha256,
     sign: signEd25519,
     sendSlots,
+    reach,
     mostBusyRounds: options.mostBusyRounds,
     refusals: watchRefusals(() => metrics.openingsRefused.inc()),
     onRequeued: (ref) => events.requeued({ ...ref }),
@@ -108,7 +136,8 @@ function start(options: WorkerOptions, closers: Closers) {
     },
     onAttempt: (outcome, to) => {
       events.attempted(outcome, to);
-      speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
+      if (outcome.kind !== 'ours')
+        speed.observe(to, { outcome: outcome.kind, durationMs: outcome.durationMs });
     },
     onRemovedMuch: (kind, rows) => metrics.removedMuch.inc({ kind }, rows),
     connectForRetention: () => connectDatabase({ url: databaseUrl, ...RETENTION }),
@@ -124,7 +153,10 @@ function start(options: WorkerOptions, closers: Closers) {
       () => true,
       () => false,
     );
-  closers.add(keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal));
+  const beat = keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal, () =>
+    reach.cutOffSince(),
+  );
+  closers.add(() => beat.stop());
 
   const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };
   const keeper = startWorkerKeeper(loopOptions);
@@ -163,6 +195,7 @@ function start(options: WorkerOptions, closers: Closers) {
     mostSends: options.mostSends,
     underWay: () => sendSlots.underWay(),
     clockSkewMs: () => clock.skewMs(),
+    cutOffSince: () => reach.cutOffSince(),
     buildIsCurrent: () => session.dispatch()?.build.current() ?? false,
   });
   const { production } = options;

@@ -56,7 +56,11 @@ const WHY: Record<Wait['because'], string> = {
   ladder: 'retry ladder',
   retry_after: 'the endpoint asked for it (Retry-After)',
   busy: 'no slot is free for a send to this endpoint',
+  outage: 'an attempt failed by a fault of ours',
 };
+
+const noNetwork = (sinceMs: number) =>
+  `our network cannot reach anybody since ${new Date(sinceMs).toISOString().slice(0, 16).replace('T', ' ')}Z`;
 
 /**
  * A worker takes up a timer within milliseconds: one that it takes up so much later has met an outage of
@@ -95,7 +99,7 @@ class Delivery {
   /** Steps of the ladder made by this workflow and by one that it replaces; the database counts them. */
   private step = 0;
   private told = false;
-  /** Answers of `busy`; 50 of them end the workflow. */
+  /** Answers of `busy`, and rounds without a network of ours; 50 of them end the workflow. */
   private rounds = 0;
   private generation: number;
   private status = 'sending';
@@ -118,10 +122,10 @@ class Delivery {
    * Waits for the ladder's next step, an order, or the end of a pause.
    * @throws CancelledFailure when the workflow is to end
    */
-  async waitForTurn({ waitMs, because }: Wait): Promise<void> {
+  async waitForTurn({ waitMs, because, sinceMs }: Wait): Promise<void> {
     const { orders, story } = this;
     if (waitMs > 0) {
-      const why = WHY[because];
+      const why = sinceMs == null ? WHY[because] : noNetwork(sinceMs);
       story.waiting(waitMs, why);
       setCurrentDetails(story.text());
       const summary = `wait ${seconds(waitMs)} before attempt ${this.step + 1}: ${why}`;
@@ -155,8 +159,12 @@ class Delivery {
       this.rounds += 1;
       return { waitMs: sent.waitMs, because: 'busy' };
     }
+    if (sent.kind === 'outage') {
+      this.rounds += 1;
+      return { waitMs: sent.waitMs, because: 'outage', sinceMs: sent.sinceMs };
+    }
     if (sent.kind === 'requeued') {
-      const reason = `no slot was free in ${this.rounds + 1} rounds; the next generation continues in ${seconds(sent.waitMs)}`;
+      const reason = `there was no free slot, or no network of ours, in ${this.rounds + 1} rounds; the next generation continues in ${seconds(sent.waitMs)}`;
       return this.complete('queued', reason);
     }
     if (sent.kind === 'paused')
@@ -175,13 +183,18 @@ class Delivery {
     }
     const { notificationId, ladderMs } = this.input;
     const { outcome, attemptNumber, address } = sent;
-    this.step = sent.step + 1;
+    const ours = outcome.kind === 'ours' ? outcome : null;
+    // A failure of ours spends no step.
+    this.step = sent.step + (ours === null ? 1 : 0);
+    if (ours !== null) this.rounds += 1;
     const then = afterOutcome(outcome);
     const retryAfterMs = outcome.kind === 'failed' ? outcome.retryAfterMs : null;
-    const wait =
+    const ladder = () =>
       then === 'retry'
         ? nextWait({ ladderMs, attemptsMade: this.step, retryAfterMs, random: Math.random })
         : null;
+    const wait: Wait | null =
+      ours === null ? ladder() : { waitMs: ours.waitMs, because: 'outage', sinceMs: ours.sinceMs };
     const reason = then === 'stop' ? 'gone' : 'exhausted';
     const end = then === 'done' || wait !== null ? null : ({ state: 'failed', reason } as const);
     const text = describeOutcome(outcome);

@@ -2,6 +2,7 @@ import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { LatenessFacts, LateReason, Span } from '../../domain/lateness';
 import type { Tenant } from '../../domain/tenant';
 import type { NotificationSummary } from '../notifications/operator';
+import { CUT_OFF_SINCE } from '../processes';
 import { columns, msText as ms, oneRow, rowsOf, runPrepared, type Reader } from '../postgres/connect';
 
 type Told = 'notificationId' | 'eventId' | 'eventType' | 'merchantReference' | 'state' | 'endReason';
@@ -24,7 +25,8 @@ const INTERRUPTED = `
   select kind as why, reason as what, began_at, ended_at from delivery_intervals where notification_id = n.notification_id
   union all select 'paused', paused_by, paused_at, resumed_at from delivery_pauses p
     where p.partner_id = n.partner_id and p.environment = n.environment
-  union all select 'our_outage', kind, began_at, ended_at from outages`;
+  union all select 'our_outage', kind, began_at, ended_at from outages
+  union all select 'our_outage', 'network', c.since, null from (select ${CUT_OFF_SINCE} as since) c where c.since is not null`;
 
 const COLUMNS = `notification_id, partner_id, environment, event_id, event_type, merchant_reference, state, end_reason,
   created_at, sent_again_at, delivered_at, ended_at`;

@@ -56,7 +56,7 @@ const PROGRESS = `
     case when a.duration_ms is not null
       then json_build_object('httpStatus', a.http_status, 'durationMs', a.duration_ms) end as attempt
   from notifications_now n
-  left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null
+  left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null and a.outcome <> 'ours'
   where n.notification_id = $1
   order by a.attempt_number desc nulls last limit 1`;
 

@@ -2,6 +2,7 @@ import { deliveryNow, ORDER_WAIT_SECONDS, SENDS_PER_ENDPOINT } from '../../domai
 import type { DeliveryFacts, DeliveryNow } from '../../domain/delivery-now';
 import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
+import { CUT_OFF_SINCE } from '../processes';
 import { columns, firstRow, msText as ms, oneRow, rowsOf, runPrepared } from '../postgres/connect';
 import type { Parameter, Reader } from '../postgres/connect';
 import type { deliveryAttempts } from '../schema';
@@ -183,6 +184,11 @@ const FACTS = `
     case when d.state = 'queued' then (
       select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority, q.active,
         make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
+    -- The last attempt was no failure of the partner, or none was made as others try the endpoint.
+    case when d.state = 'started' and coalesce((
+      select a.outcome = 'ours' from delivery_attempts a
+      where a.notification_id = d.notification_id and a.generation = d.generation
+      order by a.attempt_number desc limit 1), true) then ${ms(CUT_OFF_SINCE)} end as "cutOffSince",
     d.paused_by as "pausedBy",
     case when p.partner_id is not null then json_build_object('since', ${ms('p.paused_at')}, 'by', p.paused_by) end as "partnerPaused"
   from deliveries d
@@ -208,7 +214,14 @@ const NO = {
   givenBack: false,
   endpointActive: true,
 } as const;
-const NOTHING = { ...NO, attemptBeganAt: null, earlier: null, pausedBy: null, partnerPaused: null };
+const NOTHING = {
+  ...NO,
+  attemptBeganAt: null,
+  cutOffSince: null,
+  earlier: null,
+  pausedBy: null,
+  partnerPaused: null,
+};
 
 /** Returns what each of these does now. Rows that have ended or are held say so themselves. */
 export async function whatTheyDo(

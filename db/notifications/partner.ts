@@ -30,8 +30,9 @@ const LISTED = `n.notification_id as "notificationId", n.event_id as "eventId", 
   n.merchant_reference as "merchantReference", n.sequence, coalesce(d.attempts, n.attempts) as attempts,
   ${ms('case when d.paused_at is null and not deliveries_paused_1(n.partner_id, n.environment) then d.next_attempt_at end')} as "nextAttemptMs",
   ${ms('n.delivered_at')} as "deliveredMs", ${STATUS} as status`;
-const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', a.outcome, 'httpStatus', a.http_status,
-  'failure', a.failure, 'durationMs', a.duration_ms`;
+// A fault of our own network is none of the partner's endpoint.
+const ATTEMPT_JSON = `'atMs', ${ms('a.started_at')}, 'outcome', case a.outcome when 'ours' then 'unknown' else a.outcome end,
+  'httpStatus', a.http_status, 'failure', case when a.outcome <> 'ours' then a.failure end, 'durationMs', a.duration_ms`;
 
 /** Filters and their columns, the most selective first. Each has an index (db/schema). */
 const FILTERS = [

@@ -4,7 +4,7 @@
 -- its row in deliveries. The endpoint comes last, because all of its attempts share that row.
 --
 -- attempt: its number; null when the notification of "of_generation" ends, or is held, without one.
--- result: kind (delivered or failed), failure, httpStatus, durationMs, retryAfterMs, address. ends_as:
+-- result: kind (delivered, failed, or ours: by a fault of our network), failure, httpStatus, durationMs, retryAfterMs, address. ends_as:
 -- failed, cancelled, expired or held; null for a delivery, and while another attempt follows in
 -- "retry_ms". Returns one JSON object. With "foreign" in it, no attempt of ours had this result and
 -- nothing has changed.
@@ -68,13 +68,13 @@ BEGIN
       WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = n.failed_month
         AND c.event_type = n.event_type;
     END IF;
-  ELSIF kind = 'failed' AND ends_as IS NULL THEN
+  ELSIF kind IN ('failed', 'ours') AND ends_as IS NULL THEN
     IF fresh AND current AND delivery.state <> 'held' THEN
       -- Event: retry.
       UPDATE deliveries d
       SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000),
-        -- A forged step ends its ladder, and does not overflow.
-        step = least(d.step, 9999) + 1
+        -- A failure of our own network spends no step. A forged step ends its ladder, and does not overflow.
+        step = least(d.step, 9999) + (kind = 'failed')::integer
       WHERE d.notification_id = id;
       IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
         -- Later events wait a minute for this one. They are not due until then, so that claims do not
@@ -126,7 +126,7 @@ BEGIN
       WHERE s.notification_id = id;
       DELETE FROM deliveries d WHERE d.notification_id = id;
     END IF;
-    IF delivery.step > 0 AND delivery.application_id IS NOT NULL THEN
+    IF (delivery.step > 0 OR delivery.attempts > 1) AND delivery.application_id IS NOT NULL THEN
       -- Later events may have been put off when the first attempt failed. They are due now. Event:
       -- due_now.
       UPDATE deliveries d SET due_at = moment
@@ -150,7 +150,7 @@ BEGIN
       updated_at = CASE WHEN gone THEN moment ELSE e.updated_at END
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
     RETURNING e.* INTO health;
-  ELSIF fresh THEN
+  ELSIF fresh AND kind = 'delivered' THEN
     -- A success is written at most once a minute unless the endpoint was failing, because every
     -- delivery would otherwise wait for this row.
     SELECT e.* INTO health FROM webhook_endpoints e

@@ -126,10 +126,10 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   processes: {
     api: 'select (process_id, temporal_at), insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at)',
     worker:
-      'select, insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at), delete',
+      'select, insert (process_id, kind, host, build, temporal_at, cut_off_since), update (seen_at, temporal_at, cut_off_since, stopped_at), delete',
     ops: 'select',
   },
-  outages: { worker: 'select, insert (kind, began_at)', ops: 'select' },
+  outages: { worker: 'select, insert (kind, began_at), update (ended_at)', ops: 'select' },
   backups: { ops: 'select' },
 
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },

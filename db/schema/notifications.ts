@@ -101,8 +101,11 @@ export const deliveryAttempts = pgTable(
     endpointId: text('endpoint_id').notNull(),
     startedAt: moment('started_at').notNull().default(serviceNow),
     finishedAt: moment('finished_at'),
-    /** `unknown`: its process died before it recorded the outcome. Null while it is under way. */
-    outcome: text('outcome', { enum: ['delivered', 'failed', 'unknown'] }),
+    /**
+     * `unknown`: its process died before it recorded the outcome. `ours`: no answer came, by a fault of
+     * our network, so that it counts for nothing. Null while it is under way.
+     */
+    outcome: text('outcome', { enum: ['delivered', 'failed', 'unknown', 'ours'] }),
     failure: text('failure'),
     httpStatus: integer('http_status'),
     durationMs: integer('duration_ms'),

@@ -14,22 +14,27 @@ export const processes = pgTable(
     seenAt: moment('seen_at').notNull().default(serviceNow),
     /** When it last reached Temporal: workers only. */
     temporalAt: moment('temporal_at'),
+    /** Since when its network reaches nobody: workers only. */
+    cutOffSince: moment('cut_off_since'),
     stoppedAt: moment('stopped_at'),
   },
   (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],
 );
 
-/** Outages: no worker ran or reached Postgres (`workers`), or none reached Temporal. Kept for reports. */
+/**
+ * Outages: no worker ran or reached Postgres (`workers`), none reached Temporal, or a worker's network
+ * reached nobody (`network`). Kept for reports.
+ */
 export const outages = pgTable(
   'outages',
   {
-    kind: text('kind', { enum: ['workers', 'temporal'] }).notNull(),
+    kind: text('kind', { enum: ['workers', 'temporal', 'network'] }).notNull(),
     beganAt: moment('began_at').notNull(),
     endedAt: moment('ended_at').notNull().default(serviceNow),
   },
   (t) => [
     primaryKey({ columns: [t.kind, t.beganAt] }),
-    check('outages_kind', sql`${t.kind} in ('workers', 'temporal')`),
+    check('outages_kind', sql`${t.kind} in ('workers', 'temporal', 'network')`),
   ],
 );
 

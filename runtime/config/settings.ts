@@ -131,6 +131,13 @@ const deliverySettings = {
   WEBHOOK_CA_FILE: optionalText.describe(
     'Authority, PEM, that webhook endpoints may be certified by in addition to the public ones. Allowed in production too.',
   ),
+  OUTBOUND_PROBE: text
+    .regex(/^(\[[\da-fA-F:.]+\]|[^\s/:]+):\d{1,5}$/, 'must be host:port')
+    .optional()
+    .describe(
+      '`host:port` outside, such as `example.com:443`. When all of fewer than ten endpoints fail, a worker opens a connection to it: if that fails too, its own network is at fault, and ' +
+        "failures do not count as the partners'. Nothing is sent. Without it only ten or more endpoints show that.",
+    ),
   DELIVERY_LADDER_SECONDS: ladder.describe(
     'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
       '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',

@@ -77,6 +77,7 @@ export async function openStage(temporal: TestTemporal) {
       hmac: hmacSha256,
       sign: signEd25519,
       sendSlots,
+      reach: { turn: () => null, judged: (_of, send) => send() },
       mostBusyRounds: MOST_BUSY_ROUNDS,
       refusals: watchRefusals(() => undefined),
       onRequeued: () => undefined,

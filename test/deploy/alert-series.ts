@@ -51,6 +51,7 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
       '0x300',
     ],
   },
+  NetworkOutage: { 'pfqs_network_outage_seconds{instance="a"}': ['0+60x300', '0x300'] },
   ClockWrong: { 'pfqs_clock_skew_seconds{instance="a"}': ['-200x300', '-20x300'] },
   PartnerFailing: { pfqs_partners_failing: ['1x300', '0x300'] },
   EndpointFailing: { 'pfqs_webhook_endpoints_failing{hours="24"}': ['1x300', '0x300'] },

@@ -19,6 +19,7 @@ const FACTS: DeliveryFacts = {
   testsFull: false,
   startsFail: false,
   givenBack: false,
+  cutOffSince: null,
   endpointActive: true,
   now: NOW,
 };

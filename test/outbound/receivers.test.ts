@@ -49,7 +49,7 @@ async function receiving(answer: Receiver['answer']) {
 
 function endingOf({ outcome }: Awaited<ReturnType<Awaited<ReturnType<typeof receiving>>['send']>>): Ending {
   if (outcome.httpStatus !== null) return outcome.httpStatus;
-  if (outcome.kind === 'delivered') throw new Error('delivered without a status');
+  if (outcome.kind !== 'failed') throw new Error(`${outcome.kind} without a status`);
   return outcome.failure === 'protocol' ? `protocol ${outcome.reason}` : (outcome.failure as Ending);
 }
 

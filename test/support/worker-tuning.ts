@@ -12,6 +12,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     TEST_LADDER_SECONDS: testLadder,
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
+    TRY_EVERY_MS: tryEveryMs,
     SENDS_AT_ONCE: mostSends,
     BUSY_ROUNDS: mostBusyRounds,
   } = environment;
@@ -23,6 +24,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
       testLadderMs: testLadder.split(',').map((seconds) => Number(seconds) * 1_000),
     }),
     ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
+    ...(tryEveryMs !== undefined && { tryEveryMs: Number(tryEveryMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
     ...(mostSends !== undefined && { mostSends: Number(mostSends) }),
     ...(mostBusyRounds !== undefined && { mostBusyRounds: Number(mostBusyRounds) }),

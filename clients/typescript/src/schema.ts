@@ -652,7 +652,7 @@ export interface components {
              */
             finished_at?: string | null;
             /**
-             * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: our process ended before it heard. Null while it is under way.
+             * @description `delivered`: your endpoint answered 2xx. `failed`: it did not. `unknown`: no answer is known, by a fault on our side. Null while it is under way.
              * @example failed
              */
             outcome: string | null;
