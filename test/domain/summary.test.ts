@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
-import { LONGEST_SUMMARY, summaryHtml, type SummaryOffer } from '../../domain/summary';
+import {
+  LONGEST_SUMMARY,
+  maximumDeposit,
+  minimumDeposit,
+  priceQuote,
+  summaryHtml,
+  type SummaryOffer,
+} from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
 import { type Merchant, offeredProducts, type DepositRule, type Product } from '../../domain/product';
 import { formatPounds } from '../../domain/money';
