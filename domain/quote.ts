@@ -164,6 +164,8 @@ export interface Quote {
   readonly display: boolean;
   /** HTML, '' when `display` is false; at most 80 characters of visible text. */
   readonly summaryHtml: string;
+  /** Deposit of the summary's link: as requested, or raised to the merchant's minimum. */
+  readonly depositPence: number;
   /** Every product that fitted, in the merchant's order, which is stored with the quote. */
   readonly fitted: readonly PricedProduct[];
   /** What the partner is shown: `fitted`, or nothing. */
@@ -253,6 +255,7 @@ export function priceQuote(request: QuoteRequest): Quote {
     summaryHtml: display
       ? summaryHtml(advertised(merchant, fitted, depositPence), links(loanPence, depositPence, null))
       : '',
+    depositPence,
     fitted,
     shown,
     withheldAsNotAuthorised: !merchant.fcaAuthorised,

@@ -100,11 +100,12 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
   });
 }
 
-const view = ({ quoteId, loanPence, depositPence, ...rest }: QuoteSummary) => ({
+const view = ({ quoteId, loanPence, depositPence, usedDepositPence, ...rest }: QuoteSummary) => ({
   service_quote_id: quoteId,
   ...snakeCased(rest),
   loan_amount: formatPence(loanPence),
   customer_deposit: depositPence === null ? null : formatPence(depositPence),
+  used_deposit: usedDepositPence === null ? null : formatPence(usedDepositPence),
 });
 
 /** What the answer shows, without markup, and whether the list of products was in it. */

@@ -72,6 +72,7 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
       merchantId: merchant.merchantId,
       loanPence: body.loan_amount.pence,
       depositPence: body.customer_deposit?.pence ?? null,
+      usedDepositPence: quote.depositPence,
       merchantFinanceUrl: body.merchant_finance_url,
       merchantReference: body.merchant_reference,
       requestId: request.id,

@@ -119,13 +119,23 @@ async function findBy(db: DbOrTransaction, { service, lenderReference }: NewAppl
   return row ?? null;
 }
 
-// What a quote offered. Only its answer contains a raised deposit, which lowers the loan.
-function offersOf({ fitted, merchantReference, response, loanPence, depositPence: asked }: StoredQuote) {
+// What a quote offered. A raised deposit lowers the loan.
+function offersOf(quote: StoredQuote) {
+  const { fitted, merchantReference, loanPence } = quote;
+  const asked = quote.depositPence ?? 0;
+  const depositPence = quote.usedDepositPence ?? correctedDeposit(quote.response) ?? asked;
+  return {
+    merchantReference,
+    fitted,
+    summary: { depositPence, loanPence: loanPence + asked - depositPence },
+  };
+}
+
+/** For rows of builds before `used_deposit_pence`, whose answer alone contains a raised deposit. */
+function correctedDeposit(response: unknown): number | null {
   const { data } = response as { data?: { deposit_adjustment?: { corrected_deposit?: string } } };
   const corrected = parsePence(data?.deposit_adjustment?.corrected_deposit ?? '');
-  const depositPence = corrected.ok ? corrected.pence : (asked ?? 0);
-  const summary = { depositPence, loanPence: loanPence + (asked ?? 0) - depositPence };
-  return { merchantReference, fitted, summary };
+  return corrected.ok ? corrected.pence : null;
 }
 
 /** A shopper may try a few lenders, and opens fewer applications than this from one quote. */

@@ -44,7 +44,11 @@ export function decodeFitted(stored: unknown): FittedProduct[] {
 }
 
 /** A quote to be stored; `response` is the JSON text of the answer, stored byte for byte. */
-export type QuoteRow = Omit<Required<typeof quotes.$inferInsert>, 'createdAt' | 'response' | 'fitted'> & {
+export type QuoteRow = Omit<
+  Required<typeof quotes.$inferInsert>,
+  'createdAt' | 'usedDepositPence' | 'response' | 'fitted'
+> & {
+  readonly usedDepositPence: number;
   readonly response: string;
   readonly fitted: readonly FittedProduct[];
 };
@@ -58,8 +62,8 @@ const SEPARATORS = /[\u001e\u001f]/;
 // splitting a row for every column.
 const INSERT = String.raw`
   insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, deposit_pence,
-    merchant_finance_url, merchant_reference, request_id, response, fitted)
-  select v[1], v[2], v[3], v[4], v[5], v[6]::bigint, v[7]::bigint, v[8], v[9], v[10], v[11], v[12]
+    used_deposit_pence, merchant_finance_url, merchant_reference, request_id, response, fitted)
+  select v[1], v[2], v[3], v[4], v[5], v[6]::bigint, v[7]::bigint, v[8]::bigint, v[9], v[10], v[11], v[12], v[13]
   from (select string_to_array(line, E'\x1f', '') as v from string_to_table($1, E'\x1e') as line offset 0) as lines`;
 
 function lineOf(row: QuoteRow): string {
@@ -70,9 +74,10 @@ function lineOf(row: QuoteRow): string {
     throw Object.assign(new TypeError('a value contains a separator'), { code: '22000' });
   }
   const whose = `${row.partnerId}${VALUE_END}${row.keyId}${VALUE_END}${row.environment}${VALUE_END}${row.merchantId}`;
-  const asked = `${row.loanPence}${VALUE_END}${row.depositPence ?? ''}${VALUE_END}${merchantFinanceUrl}${VALUE_END}${merchantReference}`;
+  const asked = `${row.loanPence}${VALUE_END}${row.depositPence ?? ''}${VALUE_END}${row.usedDepositPence}`;
+  const from = `${merchantFinanceUrl}${VALUE_END}${merchantReference}`;
   const answered = `${requestId}${VALUE_END}${row.response}${VALUE_END}${encodeFitted(row.fitted)}`;
-  return `${row.quoteId}${VALUE_END}${whose}${VALUE_END}${asked}${VALUE_END}${answered}`;
+  return `${row.quoteId}${VALUE_END}${whose}${VALUE_END}${asked}${VALUE_END}${from}${VALUE_END}${answered}`;
 }
 
 /**

@@ -18,6 +18,8 @@ export const quotes = pgTable('quotes', {
   merchantId: text('merchant_id').notNull(),
   loanPence: pence('loan_pence').notNull(),
   depositPence: pence('deposit_pence'),
+  /** Deposit of the summary's link, raised or as requested; null in rows of builds before the column. */
+  usedDepositPence: pence('used_deposit_pence'),
   merchantFinanceUrl: text('merchant_finance_url').notNull(),
   merchantReference: text('merchant_reference'),
   requestId: text('request_id').notNull(),

@@ -15,6 +15,9 @@ beforeAll(async () => {
   await addMerchant(api.database, 'M100001', { products: [percent(20), percent(30)] });
   await addMerchant(api.database, 'M100002', { fcaAuthorised: false, products: [] });
   await addMerchant(api.database, 'M100003', { fcaAuthorised: false });
+  // The summary's link has 15 %, which no product takes.
+  const depositFloor = { basisPoints: 1_500, fixedPence: 0 };
+  await addMerchant(api.database, 'M100005', { depositFloor, products: [percent(20)] });
   await addMerchant(api.database, 'M100004', { depositFloor: { basisPoints: 5_000, fixedPence: 0 } });
 });
 
@@ -89,6 +92,19 @@ describe('opening an application', () => {
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
     expect(await lender.openLink(learnMore(data))).toMatchObject({ status: 200 });
+  });
+
+  test('knows a raised deposit by its number, and in an older row by the answer', async () => {
+    for (const row of [
+      'used_deposit_pence = used_deposit_pence, response = $2',
+      'used_deposit_pence = null',
+    ]) {
+      const { data, quoteId } = await quoted({ merchant_id: 'M100005' });
+      expect(data.deposit_adjustment.corrected_deposit).toBe('150.00');
+      const values = row.includes('$2') ? [quoteId, '{"success":true}'] : [quoteId];
+      await api.database.sql.unsafe(`update quotes set ${row} where quote_id = $1`, values);
+      expect(await lender.openLink(learnMore(data))).toMatchObject({ status: 200 });
+    }
   });
 
   test.each([

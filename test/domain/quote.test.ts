@@ -135,7 +135,7 @@ describe('a list that is withheld', () => {
 
 it('shows nothing when the merchant has no product of the day', () => {
   const merchant = merchantOf({ validTo: '2026-11-20', depositMin: TEN_PERCENT });
-  const nothing = { display: false, summaryHtml: '', fitted: [], shown: [] };
+  const nothing = { display: false, summaryHtml: '', depositPence: 0, fitted: [], shown: [] };
   const neither = { withheldAsNotAuthorised: false, depositAdjustment: null };
   expect(priceQuote(buildRequest({ merchant }))).toEqual({ ...nothing, ...neither });
 });

@@ -31,6 +31,7 @@ export async function storeQuote(
     merchantId: 'M000001',
     loanPence: 90_000,
     depositPence: 10_000,
+    usedDepositPence: 10_000,
     merchantFinanceUrl: 'https://shop.example/finance',
     merchantReference: 'basket 2041',
     requestId: 'rq_test',

@@ -12,6 +12,7 @@ export function quoteRow(number: number, fields: Partial<QuoteRow> = {}): QuoteR
     merchantId: 'M100001',
     loanPence: 120_000,
     depositPence: null,
+    usedDepositPence: 0,
     merchantFinanceUrl: 'https://shop.example/finance',
     merchantReference: 'basket 1',
     requestId: 'rq_1',

@@ -30,15 +30,15 @@ describe('the statement', () => {
   test('rows are stored as they were handed over, letters beyond ASCII included', async () => {
     const response = JSON.stringify({ text: 'from £38.58, “quoted” 𝄞' });
     await Promise.all([
-      writer.add(quoteRow(1, { response, merchantReference: null, depositPence: 5 })),
+      writer.add(quoteRow(1, { response, merchantReference: null, depositPence: 5, usedDepositPence: 7 })),
       writer.add(quoteRow(2)),
     ]);
     const rows = await reader.sql`
-      select response, merchant_reference as reference, deposit_pence as deposit, loan_pence as loan from quotes
+      select response, merchant_reference as reference, deposit_pence as deposit, used_deposit_pence as used, loan_pence as loan from quotes
       where quote_id in (${quoteRow(1).quoteId}, ${quoteRow(2).quoteId}) order by quote_id`;
     expect(rows).toEqual([
-      { response, reference: null, deposit: '5', loan: '120000' },
-      { response: '{"success":true}', reference: 'basket 1', deposit: null, loan: '120000' },
+      { response, reference: null, deposit: '5', used: '7', loan: '120000' },
+      { response: '{"success":true}', reference: 'basket 1', deposit: null, used: '0', loan: '120000' },
     ]);
   });
 
