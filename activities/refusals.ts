@@ -16,12 +16,12 @@ export function watchRefusals(onRefused: () => void) {
   const refused = new Map<string, { times: number; readonly openedBefore: number }>();
   let opened = 0;
   return {
-    opened(notificationId: string): void {
+    opened: (notificationId: string): void => {
       opened += 1;
       refused.delete(notificationId);
     },
     /** @returns whether it is to end as poison; false also for any other error */
-    isPoison(notificationId: string, error: unknown): boolean {
+    isPoison: (notificationId: string, error: unknown): boolean => {
       if (!isDataFault(error)) return false;
       onRefused();
       const known = refused.get(notificationId) ?? { times: 0, openedBefore: opened };

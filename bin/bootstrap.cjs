@@ -7,10 +7,10 @@
 const { spawn } = require('child_process');
 const { createHash } = require('crypto');
 const { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } = require('fs');
-const { join } = require('path');
+const path = require('path');
 
-const root = join(__dirname, '..');
-const modules = join(root, 'node_modules');
+const root = path.join(__dirname, '..');
+const modules = path.join(root, 'node_modules');
 const tsx = ['--import', 'tsx'];
 /** How V8 collects what quotes leave behind (docs/operations/speed.md). */
 const collector = ['--max-semi-space-size=32', '--no-allocation-site-pretenuring'];
@@ -29,8 +29,8 @@ const say = (text) => process.stderr.write(`${text}\n`);
 const failure = (message, exitCode = 1) => Object.assign(new Error(message), { exitCode });
 
 async function ensureInstalled() {
-  const stamp = join(modules, '.installed-from');
-  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')));
+  const stamp = path.join(modules, '.installed-from');
+  const hash = createHash('sha256').update(readFileSync(path.join(root, 'package-lock.json')));
   const { platform, arch, version } = process;
   const wanted = `${hash.digest('hex')} ${platform} ${arch} ${version.split('.')[0]}\n`;
   const upToDate = () => textOf(stamp) === wanted || installedByHand();
@@ -51,16 +51,16 @@ async function ensureInstalled() {
 
 /** Whether npm was run by hand since the lock file changed, with development dependencies. */
 function installedByHand() {
-  const changed = (name) => statSync(join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const changed = (name) => statSync(path.join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   // Equal where both were written within one tick of the kernel's clock.
   const current = changed('node_modules/.package-lock.json') >= changed('package-lock.json');
-  return current && existsSync(join(modules, 'tsx'));
+  return current && existsSync(path.join(modules, 'tsx'));
 }
 
 /** Runs `work` while no other process does. The lock names its holders, and killed ones lose it. */
 async function oneAtATime(work) {
-  mkdirSync(join(root, '.cache'), { recursive: true });
-  const lock = join(root, '.cache', 'install.lock');
+  mkdirSync(path.join(root, '.cache'), { recursive: true });
+  const lock = path.join(root, '.cache', 'install.lock');
   for (let told = false; !created(lock); told = true) {
     const holders = textOf(lock);
     if (holders !== '' && !holders.split(' ').some(isRunning)) rmSync(lock, { force: true });
@@ -129,8 +129,9 @@ async function main() {
   if (!Object.keys(commands).includes(name))
     throw failure(`usage: node bin/bootstrap.cjs ${Object.keys(commands).join('|')} [arguments]`, 2);
   // A production folder has the build and no development dependencies, and nothing is installed there.
-  const production = existsSync(join(modules, '.package-lock.json')) && !existsSync(join(modules, 'tsx'));
-  if (name === 'ops' && production && existsSync(join(root, 'dist/bin/ops.js')))
+  const production =
+    existsSync(path.join(modules, '.package-lock.json')) && !existsSync(path.join(modules, 'tsx'));
+  if (name === 'ops' && production && existsSync(path.join(root, 'dist/bin/ops.js')))
     commands.ops = ['dist/bin/ops.js'];
   else await ensureInstalled();
   if (name === 'install') return;

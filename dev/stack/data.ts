@@ -119,7 +119,11 @@ export async function ensureDatabase(
       await sql.unsafe(`revoke connect on database ${DATABASE}, postgres, template1 from public`);
     }
     const inside = postgres(urlIn(DATABASE), { max: 1, connect_timeout: 5, onnotice: () => undefined });
-    await inside.unsafe(withhold).finally(() => inside.end({ timeout: 1 }));
+    try {
+      await inside.unsafe(withhold);
+    } finally {
+      await inside.end({ timeout: 1 });
+    }
   } finally {
     await sql.end({ timeout: 1 });
   }

@@ -87,7 +87,8 @@ export async function findGenerator(
   wanted: Generator,
   say: (text: string) => void = () => undefined,
 ): Promise<string> {
-  const { version, make } = KINDS[wanted];
+  const kind = KINDS[wanted];
+  const { version } = kind;
   const tools = await openToolsFolder();
   const folder = join(tools.path, `client-${wanted.replace(' ', '-')}`);
   const complete = join(folder, COMPLETE);
@@ -99,7 +100,7 @@ export async function findGenerator(
     say(`fetching ${wanted}, this once`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
-    await make({ folder, tools, say });
+    await kind.make({ folder, tools, say });
     await writeFile(complete, stamp);
   });
   return folder;

@@ -42,7 +42,7 @@ test.each([
   'a row of which %s ends as poison, and others are delivered',
   async (_, forged, state) => {
     const { notificationId } = await database.db.transaction(async (tx) => {
-      const stored = await storeStatus({ db: tx as never }, { partnerId });
+      const stored = await storeStatus({ db: tx }, { partnerId });
       await tx.execute(
         `update deliveries set ${forged}, state = '${state}' where notification_id = '${stored.notificationId}'`,
       );

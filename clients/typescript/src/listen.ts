@@ -71,8 +71,7 @@ function readPosition(file: string): Position {
   try {
     const position = JSON.parse(readFileSync(file, 'utf8')) as Position;
     // A receiver would refuse every event that is signed with anything else.
-    if (!`${position.secret}`.startsWith('whsec_'))
-      throw new TypeError('its secret does not begin with whsec_');
+    if (!position.secret.startsWith('whsec_')) throw new TypeError('its secret does not begin with whsec_');
     readWebhookKeys([position.secret]);
     return position;
   } catch (error) {

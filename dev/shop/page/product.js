@@ -65,7 +65,7 @@ function follow() {
   // A price that is half typed may have moved it.
   at('slider').value = Number.parseFloat(at('deposit').value) || 0;
   clearTimeout(timer);
-  timer = setTimeout(quote, PAUSE_MS);
+  timer = setTimeout(() => void quote(), PAUSE_MS);
 }
 
 at('price').addEventListener('input', follow);
