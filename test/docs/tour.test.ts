@@ -22,7 +22,7 @@ const ROOT = join(__dirname, '../..');
 /** Loops of a worker that run once in some seconds or minutes, whatever is asked. */
 const LOOPS =
   /^worker\/(keeper|reconciler|recoverer|overdue-events)\.ts$|^db\/(audit\/operator-events|notifications\/(hold|recovery))\.ts$/;
-const FLOWS = { quote: 22, event: 30, resend: 12 };
+const FLOWS = { quote: 22, event: 33, resend: 12 };
 type Flow = keyof typeof FLOWS;
 
 const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
