@@ -9,9 +9,9 @@ import {
 } from '../../domain/notification-states';
 
 const CHANGES = Object.entries(DELIVERY_CHANGES) as [DeliveryEvent, DeliveryChange][];
-test('a generation begins with a release, a restart, a pause of the partner or a resend only', () => {
+test('a generation begins with a release, a restart, a pause of the partner, rounds without a slot or a resend only', () => {
   const beginning = CHANGES.filter(([, change]) => change.newGeneration).map(([event]) => event);
-  expect(beginning.toSorted()).toEqual(['park', 'release', 'restart']);
+  expect(beginning.toSorted()).toEqual(['park', 'release', 'requeue', 'restart']);
 });
 
 test('what has ended is changed by a delivery that is reported late, and by nothing else', () => {
