@@ -425,17 +425,18 @@ describe('the receiver', () => {
     await page.getByText('answers 200 to what it can verify').waitFor();
     // "Send again" stands below what it sends on a phone, else beside it.
     await page.getByRole('button', { name: 'Read again' }).click();
-    const entry = page
-      .locator('#log li')
-      .filter({ has: page.getByRole('button') })
-      .first();
-    const boxes = async (width: number) => {
+    /** Where the name of an entry ends and its button begins, in one look: the list is read again when something arrives. */
+    const entryAt = async (width: number) => {
       await page.setViewportSize({ width, height: 800 });
-      return Promise.all([entry.locator('strong').boundingBox(), entry.getByRole('button').boundingBox()]);
+      const found = await page.waitForFunction(`(() => {
+        const button = document.querySelector('#log li button')?.getBoundingClientRect();
+        const name = document.querySelector('#log li:has(button) strong')?.getBoundingClientRect();
+        return button && name && { below: button.top - name.bottom, beside: button.left - name.right };
+      })()`);
+      return (await found.jsonValue()) as { readonly below: number; readonly beside: number };
     };
-    const [[name, below], [, beside]] = [await boxes(375), await boxes(1_280)];
-    expect(below?.y).toBeGreaterThan((name?.y ?? 0) + (name?.height ?? 0));
-    expect(beside?.x).toBeGreaterThan(640);
+    expect((await entryAt(375)).below).toBeGreaterThan(0);
+    expect((await entryAt(1_280)).beside).toBeGreaterThan(0);
   }, 200_000);
 
   test('says why no webhook comes when another receiver is registered, or none', async () => {
