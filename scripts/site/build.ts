@@ -31,12 +31,9 @@ function put(file: string, text: string): void {
 export async function ensureSite(): Promise<void> {
   const { guide, others } = sitePages();
   const plain = plainFiles();
-  const pictures = Object.entries(PICTURES).map(
-    ([file, path]) => [path, readFileSync(join(ROOT, file), 'utf8')] as const,
-  );
-  const hash = createHash('sha256').update(JSON.stringify([guide, others, plain, pictures]));
+  const hash = createHash('sha256').update(JSON.stringify([guide, others, plain]));
   for (const name of readdirSync(__dirname)) hash.update(readFileSync(join(__dirname, name)));
-  for (const file of ['package-lock.json', 'contracts/openapi.json'])
+  for (const file of ['package-lock.json', 'contracts/openapi.json', ...Object.keys(PICTURES)])
     hash.update(readFileSync(join(ROOT, file)));
   const wanted = hash.digest('hex');
   if (existsSync(SITE) && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return;
@@ -44,7 +41,7 @@ export async function ensureSite(): Promise<void> {
   mkdirSync(dirname(STAMP), { recursive: true });
   const source = mkdtempSync(`${STAMP}-`);
   for (const { path, text } of [...guide, ...others]) put(join(source, `${path}.md`), text);
-  for (const [path, text] of pictures) put(join(source, 'public', path), text);
+  for (const [file, path] of Object.entries(PICTURES)) cpSync(join(ROOT, file), join(source, 'public', path));
   for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(source, name));
   put(join(source, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
   put(

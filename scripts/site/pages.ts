@@ -27,7 +27,10 @@ const VERIFIER_FILES: Readonly<Record<string, string>> = Object.fromEntries(
     .map((name) => [`${VERIFIERS}/${name}`, `/verify-webhook/${name}`]),
 );
 /** Pictures of the pages, which VitePress copies. */
-export const PICTURES: Readonly<Record<string, string>> = { 'docs/pictures/journey.svg': '/journey.svg' };
+export const PICTURES: Readonly<Record<string, string>> = {
+  'docs/pictures/journey.svg': '/journey.svg',
+  'docs/pictures/summaries.png': '/summaries.png',
+};
 const TARGETS = { ...SERVED, ...VERIFIER_FILES, ...PICTURES };
 const DOCUMENT = 'contracts/openapi.json';
 
