@@ -10,9 +10,9 @@ test('the API killed before the commit: nothing is stored and no place used; a r
   const [victim, next] = await Promise.all([scene.api(), scene.api()]);
   const release = await scene.lock('month');
   const answer = scene.post(victim);
-  await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
+  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock', 60_000);
   await victim.end('SIGKILL');
-  await until(async () => !(await scene.waits('pfqs api')), 'Postgres has noticed the death');
+  await until(async () => !(await scene.waits('pfqs api partners')), 'Postgres has noticed the death');
   await release();
   expect(await answer).toBe('reset');
   expect(await scene.rows()).toEqual([]);

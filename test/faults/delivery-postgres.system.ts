@@ -30,7 +30,7 @@ beforeEach(() => scene.reset());
 test('Postgres killed in the transaction of a request: 500 in the contract form, and a retry succeeds', async () => {
   await scene.lock('month');
   const answer = scene.post(api);
-  await until(() => scene.waits('pfqs api'), 'the insert waits for the lock', 60_000);
+  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock', 60_000);
   await postgres.stopImmediately();
   expect(await answer).toMatchObject({
     status: 500,

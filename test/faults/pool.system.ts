@@ -6,7 +6,7 @@ import { addMerchant } from '../support/merchants';
 
 const TIMEOUT_MS = 4_000;
 
-const environment = { DATABASE_POOL_SIZE: '2', DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };
+const environment = { DATABASE_POOL_SIZE: '4', DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) };
 const api = useApi({ environment });
 beforeAll(() => addMerchant(api.database, 'M100001'));
 
