@@ -80,5 +80,6 @@ describe('a log that nobody reads', () => {
     const before = performance.now();
     expect(await api.end(signal)).toBe(code);
     expect(performance.now() - before).toBeLessThan(10_000);
-  });
+    // Ten thousand calls take a minute on a busy machine.
+  }, 180_000);
 });
