@@ -79,6 +79,7 @@ export function exchange(
     let tail: Buffer = heads;
     let received = 0;
     let answered = false;
+    let brokenBehind = false;
     connection.read((bytes) => {
       // Until the final answer, all bytes belong to heads. The parser limits neither the heads of several
       // 1xx together nor the blanks around a value.
@@ -101,9 +102,10 @@ export function exchange(
 
     async function onResponse(response: IncomingMessage): Promise<void> {
       answered = true;
-      // The end of a write on TLS is reported one round late.
+      // The end of a write on TLS is reported one round late, and not at all where what comes behind the
+      // head cannot be parsed (Node closes the connection at once).
       if (!request.writableFinished) await nextRound();
-      if (!request.writableFinished) {
+      if (!request.writableFinished && !brokenBehind) {
         connection.reportSurplus();
         return fail(unreadable('early'));
       }
@@ -120,7 +122,8 @@ export function exchange(
     request.once('upgrade', () => fail(unreadable('upgrade')));
     request.on('error', (error) => {
       // What comes behind the final head does not change its status.
-      if (!answered) fail(faultOfOpenConnection(error));
+      if (answered) brokenBehind = true;
+      else fail(faultOfOpenConnection(error));
     });
     request.end(body);
   });
