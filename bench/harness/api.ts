@@ -93,11 +93,15 @@ export const quoteBody = (partnerId: string, merchantId: string): string =>
     merchant_reference: 'basket 2041',
   });
 
-async function metric({ port, name }: { port: number; name: string }): Promise<number> {
+async function metricsOf(port: number): Promise<string> {
   const url = `http://127.0.0.1:${port}/metrics`;
   // A second call opens a new connection, when the server has just closed the one that was kept.
   const answer = await fetch(url).catch(() => fetch(url));
-  const metrics = await answer.text();
+  return answer.text();
+}
+
+async function metric({ port, name }: { port: number; name: string }): Promise<number> {
+  const metrics = await metricsOf(port);
   return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
 }
 
@@ -108,3 +112,9 @@ export const residentMb = async (port: number): Promise<number> =>
 /** The p99 of the delay of its event loop since the last reading, in milliseconds. */
 export const loopP99Ms = async (port: number): Promise<number> =>
   (await metric({ port, name: 'nodejs_eventloop_lag_p99_seconds' })) * 1_000;
+
+/** How many deliveries a worker has started so far, by the path of their first attempt. @param port of its metrics. */
+export async function startsByPath(port: number): Promise<ReadonlyMap<string, number>> {
+  const lines = (await metricsOf(port)).matchAll(/^pfqs_delivery_path_total\{.*?path="(\w+)".*?\} (\d+)/gm);
+  return new Map([...lines].map(([, path = '', count]) => [path, Number(count)]));
+}

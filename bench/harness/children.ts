@@ -51,7 +51,7 @@ export async function nextMessage<T>(child: ChildProcess): Promise<T> {
 export const answers = (url: string) => until(() => answersOk(url), `${url} answers`, 60_000, 50);
 
 /** Ends a process in order, so that a profile of it is written. */
-async function endChild(child: ChildProcess): Promise<void> {
+export async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');
   child.kill('SIGTERM');

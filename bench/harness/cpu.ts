@@ -45,8 +45,11 @@ async function postgresCpuMs(pid: number): Promise<number> {
   return running.reduce((sum, ms) => sum + ms, cpuMs(pid, OWN) + cpuMs(pid, ENDED_CHILDREN));
 }
 
+/** CPU so far of the main thread of a process, which runs its event loop; to 10 ms. */
+export const mainThreadMs = (pid: number): number => cpuMs(`${pid}/task/${pid}`, OWN);
+
 /** Of one process with all of its threads, to 10 ms. */
-function cpuMs(pid: number, [user, system]: readonly [number, number]): number {
+function cpuMs(pid: number | string, [user, system]: readonly [number, number]): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command name, in brackets, may itself contain blanks and brackets.

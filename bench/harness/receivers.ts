@@ -7,6 +7,7 @@ import type { Behaviour, FromReceiver } from './receiver';
 
 /** The endpoints of some partners, in a process of their own, so that their cost is not part of what is measured. */
 export interface Receivers {
+  readonly pid: number | undefined;
   readonly urls: readonly string[];
   /** When each event first arrived, by event id, in monotonic milliseconds. */
   readonly arrivals: Map<string, number>;
@@ -16,30 +17,34 @@ export interface Receivers {
   behave(behaviour: Behaviour): void;
 }
 
+/** Of all host names of endpoints: one certificate with a name for each of a thousand would slow every handshake. */
+const DOMAIN = 'bench.example';
+
 /**
- * Starts a process of endpoints for each group of host names.
+ * Starts a process of endpoints for each group of names.
  * @returns the groups, and settings with which our HTTP client reaches all of them.
  */
 export async function startReceivers(
   bench: Bench,
-  hostsOfGroups: readonly (readonly string[])[],
+  namesOfGroups: readonly (readonly string[])[],
 ): Promise<{ groups: Receivers[]; environment: Readonly<Record<string, string>> }> {
-  const hosts = hostsOfGroups.flat();
-  const { ca, cert, key } = await createTestTls(hosts.map((value) => ({ type: 'dns', value })));
+  const { ca, cert, key } = await createTestTls([{ type: 'dns', value: `*.${DOMAIN}` }]);
   const file = (name: string, text: string) => {
     const path = join(bench.directory, name);
     writeFileSync(path, text);
     return path;
   };
   const args = [file('receiver.pem', cert), file('receiver-key.pem', key)];
-  const ports: number[] = [];
+  const targets: string[] = [];
   const groups: Receivers[] = [];
-  for (const own of hostsOfGroups) {
+  for (const names of namesOfGroups) {
     const child = startChild(bench, 'bench/harness/receiver.ts', { args });
     const { port } = await nextMessage<{ port: number }>(child);
-    ports.push(port);
+    const own = names.map((name) => `${name}.${DOMAIN}:${port}`);
+    targets.push(...own);
     const receivers: Receivers = {
-      urls: own.map((host) => `https://${host}:${port}/webhooks`),
+      pid: child.pid,
+      urls: own.map((host) => `https://${host}/webhooks`),
       arrivals: new Map(),
       onArrival: () => undefined,
       behave: (behaviour) => void child.send(behaviour),
@@ -55,7 +60,7 @@ export async function startReceivers(
   }
   const environment = {
     ENVIRONMENT: 'development',
-    WEBHOOK_LOCAL_TARGETS: hosts.flatMap((host) => ports.map((port) => `${host}:${port}`)).join(','),
+    WEBHOOK_LOCAL_TARGETS: targets.join(','),
     WEBHOOK_CA_FILE: file('ca.pem', ca),
   };
   return { groups, environment };

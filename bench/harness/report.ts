@@ -7,6 +7,8 @@ export interface Findings {
   readonly columns?: Readonly<Record<string, Figures>>;
   /** The most that figures may be. */
   readonly bounds?: Figures;
+  /** What is printed with `--json` in place of figures and columns. */
+  readonly json?: object;
 }
 
 const startedAt = Date.now();
@@ -29,6 +31,12 @@ export function brokenBounds({ figures, bounds = {} }: Findings): string[] {
 /** One JSON object, the names of absolute figures after their columns; or a line for each figure, and then the table. */
 export function printFindings(found: Findings, json: boolean): void {
   const { figures, columns = {}, bounds = {} } = found;
+  if (json && found.json !== undefined) {
+    console.log(
+      JSON.stringify(found.json, (_, value: unknown) => (typeof value === 'number' ? rounded(value) : value)),
+    );
+    return;
+  }
   if (json) {
     const all = Object.entries(columns).flatMap(([column, values]) =>
       Object.entries(values).map(([name, value]) => [`${column}_${name}`, value] as const),

@@ -5,6 +5,7 @@ import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { freePort } from '../../dev/ports';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
 import { DATABASES, startTemporalPostgres } from '../../dev/temporal-postgres';
+import type { TemporalSize } from '../../dev/temporal-postgres/config';
 import { newKeyRingText } from '../../test/support/notifications';
 import { asRole, migrateWithLogins } from '../../test/support/roles';
 import type { Bench } from './bench';
@@ -14,7 +15,7 @@ import { say } from './report';
 import { addPartners } from './stored';
 
 const NAMESPACE = 'default';
-const SETTINGS = { shared_buffers: '256MB', max_wal_size: '4GB', max_connections: 200 } as const;
+export const SETTINGS = { shared_buffers: '256MB', max_wal_size: '4GB', max_connections: 200 } as const;
 
 /** A Postgres with our schema, which ends with the bench. */
 export async function openPostgres(
@@ -43,28 +44,39 @@ export function openDatabase(
   return database;
 }
 
-/** Everything that takes part in a delivery: Temporal on a Postgres of its own, our Postgres, a worker, and partners with endpoints. */
+/** What deliveries need but for a worker: Temporal on a Postgres of its own, our Postgres, and partners with endpoints. */
+export type Ground = Awaited<ReturnType<typeof openGround>>;
+/** The same with a worker. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
-export interface StageOptions {
+interface GroundOptions {
+  /** One that has been opened already. */
+  readonly postgres?: RunningPostgres;
+  /** Of both Postgres. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  readonly temporal?: Partial<TemporalSize>;
+}
+
+export interface StageOptions extends Pick<GroundOptions, 'postgres'> {
   readonly nodeArgs?: readonly string[];
   /** Number of partners whose endpoints can misbehave. */
   readonly hostile?: number;
-  /** One that has been opened already. */
-  readonly postgres?: RunningPostgres;
   /** Both Postgres can count statements. */
   readonly countsStatements?: boolean;
 }
 
 const ENDPOINTS = 16;
 
-export async function openStage(bench: Bench, options: StageOptions = {}) {
-  const { nodeArgs = [], hostile = 0 } = options;
-  say('starting Temporal on Postgres, our Postgres, endpoints and worker');
-  const settings = {
-    ...SETTINGS,
-    ...(options.countsStatements && { shared_preload_libraries: 'pg_stat_statements' }),
-  };
+const names = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}-${at + 1}`);
+
+/** @param namesOfGroups endpoints, each group in a process of its own */
+export async function openGround(
+  bench: Bench,
+  namesOfGroups: readonly (readonly string[])[],
+  options: GroundOptions = {},
+) {
+  say('starting Temporal on Postgres, our Postgres and endpoints');
+  const { settings = SETTINGS } = options;
   const ours = options.postgres ?? (await openPostgres(bench, settings));
   const temporal = await startTemporalPostgres({
     directory: join(bench.directory, 'temporal'),
@@ -72,6 +84,7 @@ export async function openStage(bench: Bench, options: StageOptions = {}) {
     namespace: NAMESPACE,
     postgresSettings: settings,
     onProgress: say,
+    ...options.temporal,
   });
   bench.onEnd(() => temporal.stop());
   const temporalUrl = new URL(temporal.postgres.url);
@@ -79,49 +92,62 @@ export async function openStage(bench: Bench, options: StageOptions = {}) {
   const temporalSql = postgres(temporalUrl.href, { max: 1, onnotice: () => undefined });
   bench.onEnd(() => temporalSql.end());
 
-  const hosts = (name: string, count: number) =>
-    Array.from({ length: count }, (_, at) => `${name}-${at + 1}.example`);
-  const { groups, environment: reachable } = await startReceivers(bench, [
-    hosts('partner', ENDPOINTS),
-    hosts('hostile', hostile),
-  ]);
+  const { groups, environment: reachable } = await startReceivers(bench, namesOfGroups);
   const keys = newKeyRingText();
   const database = openDatabase(bench, ours.url);
-  const [quiet, misbehaving] = await Promise.all(
+  const populated = await Promise.all(
     groups.map(async (receivers) => {
       const partners = await addPartners(database, parseKeyRing(keys), receivers.urls);
       return { receivers, partners };
     }),
   );
-  if (quiet === undefined || misbehaving === undefined) throw new Error('there are two groups');
-
-  const environment = {
-    ...reachable,
-    WEBHOOK_KEYS: keys,
-    TEMPORAL_ADDRESS: temporal.address,
-    TEMPORAL_NAMESPACE: NAMESPACE,
-  };
-  const workerPort = await freePort();
-  const worker = startChild(bench, 'bin/worker.ts', {
-    // The watchdog finds it by its folder.
-    args: [`--files=${bench.directory}`],
-    env: { ...environment, DATABASE_URL: asRole(ours.url, 'worker'), WORKER_PORT: String(workerPort) },
-    nodeArgs,
-  });
-  await answers(`http://127.0.0.1:${workerPort}/ready`);
   return {
-    ...quiet,
     temporal,
     /** Superuser of Temporal's own database. */
     temporalSql,
     /** Ours. */
     postgres: ours,
     database,
+    groups: populated,
+    /** Settings with which a worker reaches Temporal and the endpoints. */
+    environment: {
+      ...reachable,
+      WEBHOOK_KEYS: keys,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_NAMESPACE: NAMESPACE,
+    },
+  };
+}
+
+/** Starts bin/worker.ts. @returns it once it is ready, and the port of its metrics */
+export async function startWorker(bench: Bench, ground: Ground, nodeArgs: readonly string[] = []) {
+  const port = await freePort();
+  const url = asRole(ground.postgres.url, 'worker');
+  const worker = startChild(bench, 'bin/worker.ts', {
+    // The watchdog finds it by its folder.
+    args: [`--files=${bench.directory}`],
+    env: { ...ground.environment, DATABASE_URL: url, WORKER_PORT: String(port) },
+    nodeArgs,
+  });
+  await answers(`http://127.0.0.1:${port}/ready`);
+  return { worker, port };
+}
+
+export async function openStage(bench: Bench, options: StageOptions = {}) {
+  const { nodeArgs = [], hostile = 0, countsStatements = false } = options;
+  const ground = await openGround(bench, [names('partner', ENDPOINTS), names('hostile', hostile)], {
+    ...options,
+    settings: { ...SETTINGS, ...(countsStatements && { shared_preload_libraries: 'pg_stat_statements' }) },
+  });
+  const [quiet, misbehaving] = ground.groups;
+  if (quiet === undefined || misbehaving === undefined) throw new Error('there are two groups');
+  const { worker, port } = await startWorker(bench, ground, nodeArgs);
+  return {
+    ...ground,
+    ...quiet,
     /** Ours, bin/worker.ts. */
     worker,
-    workerPort,
-    /** Settings with which a worker reaches Temporal and the endpoints. */
-    environment,
+    workerPort: port,
     /** More partners, whose endpoints can misbehave, in another process. */
     hostile: misbehaving,
   };

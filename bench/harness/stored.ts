@@ -22,11 +22,13 @@ export async function addPartners(
   urls: readonly string[],
 ): Promise<string[]> {
   const partners: string[] = [];
+  const added: Promise<unknown>[] = [];
   for (const url of urls) {
     const { partnerId } = await createPartner(database.db, { partnerId: null, name: 'Bench' });
-    await addEndpoint(database, { partnerId, environment: 'live', url, keyRing });
+    added.push(addEndpoint(database, { partnerId, environment: 'live', url, keyRing }));
     partners.push(partnerId);
   }
+  await Promise.all(added);
   return partners;
 }
 

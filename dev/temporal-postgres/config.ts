@@ -8,7 +8,15 @@ export const DATABASES = { history: 'temporal', visibility: 'temporal_visibility
 /** gRPC and membership of each service. */
 export const SERVICES = ['frontend', 'history', 'matching', 'worker'] as const;
 
-interface ServerConfig {
+/** What a size of machine decides. */
+export interface TemporalSize {
+  /** Fixed for the life of the database. */
+  readonly shards: number;
+  /** Sessions of the history database; that of visibility has half as many. */
+  readonly connections: number;
+}
+
+interface ServerConfig extends TemporalSize {
   readonly postgresUrl: string;
   /** Two for each of {@link SERVICES}; the first is where clients go. */
   readonly ports: readonly number[];
@@ -39,18 +47,17 @@ export async function writeServerConfig(folder: string, config: ServerConfig): P
   return ['--root', folder, '--config', '.', '--env', 'server', '--allow-no-auth', 'start'];
 }
 
-function serverConfig({ postgresUrl, ports }: ServerConfig, dynamicFile: string) {
+function serverConfig({ postgresUrl, ports, shards, connections }: ServerConfig, dynamicFile: string) {
   const address = `127.0.0.1:${ports[0]}`;
   return {
     log: { stdout: true, level: 'error', format: 'json' },
     persistence: {
       defaultStore: 'history',
       visibilityStore: 'visibility',
-      // Fixed for the life of the database.
-      numHistoryShards: 4,
+      numHistoryShards: shards,
       datastores: {
-        history: { sql: datastore(postgresUrl, DATABASES.history, 20) },
-        visibility: { sql: datastore(postgresUrl, DATABASES.visibility, 10) },
+        history: { sql: datastore(postgresUrl, DATABASES.history, connections) },
+        visibility: { sql: datastore(postgresUrl, DATABASES.visibility, Math.ceil(connections / 2)) },
       },
     },
     global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },

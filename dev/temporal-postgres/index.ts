@@ -7,12 +7,12 @@ import { freeLowPorts, freePort } from '../ports';
 import { startPostgres } from '../postgres';
 import { launchServer, stopLeftoversOf, type ServerKind } from '../server';
 import { answersAt } from '../temporal';
-import { dropUnusedIndexes, ensureSchema, SERVICES, writeServerConfig } from './config';
+import { dropUnusedIndexes, ensureSchema, SERVICES, writeServerConfig, type TemporalSize } from './config';
 import { findTemporalServer, type Obtaining } from './executables';
 
 export { DATABASES } from './config';
 
-interface TemporalPostgresOptions extends Obtaining {
+interface TemporalPostgresOptions extends Obtaining, Partial<TemporalSize> {
   /** Gets the database, the configuration and the log. Created when it is missing. */
   readonly directory: string;
   /** Of its Postgres; must stay the same for a directory. */
@@ -45,7 +45,7 @@ const START_TIMEOUT_MS = 60_000;
  * @throws StackFailure when it cannot run here; the message says why.
  */
 export async function startTemporalPostgres(options: TemporalPostgresOptions) {
-  const { namespace, password, onProgress } = options;
+  const { namespace, password, onProgress, shards = 4, connections = 20 } = options;
   const directory = resolve(options.directory);
   const folder = join(directory, 'server');
   await mkdir(directory, { recursive: true });
@@ -68,7 +68,7 @@ export async function startTemporalPostgres(options: TemporalPostgresOptions) {
     const { url } = postgres;
     await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress });
     await dropUnusedIndexes(url);
-    server = await startServer(executables.server, folder, url);
+    server = await startServer(executables.server, folder, { postgresUrl: url, shards, connections });
     await prepareNamespace(server.address, namespace);
     return { ...server, namespace, postgres, stop };
   } catch (error) {
@@ -89,10 +89,14 @@ async function prepareNamespace(address: string, namespace: string): Promise<voi
 /** Fewer collections: the server's live memory is small next to what it throws away. */
 const GOGC = '400';
 
-async function startServer(executable: string, folder: string, postgresUrl: string) {
+async function startServer(
+  executable: string,
+  folder: string,
+  config: TemporalSize & { readonly postgresUrl: string },
+) {
   // It stores its ports as signed 16-bit numbers.
   const ports = await freeLowPorts(2 * SERVICES.length);
-  const args = await writeServerConfig(folder, { postgresUrl, ports });
+  const args = await writeServerConfig(folder, { ...config, ports });
   // Nothing of ours: TEMPORAL_… would be taken for settings.
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: folder, TZ: 'UTC', GOGC };
   /** `host:port` of its gRPC service, without TLS. */
