@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { errorSchema, internalErrorSchema, type AnyErrorBody } from '../contracts/errors';
 import { ANSWERED_AMOUNT } from '../contracts/fields';
 import { FINANCE_URL_PATTERN } from '../contracts/quote-request';
-import { ApiError, errorBody, NO_SUCH_ENDPOINT, toApiError } from './errors';
+import { NO_SUCH_ENDPOINT, refused, toApiError, type ApiError } from './errors';
 import { newRequestId } from '../runtime/ids';
 import { REQUEST_TIMEOUT_MS, SECURITY_HEADERS } from './listener';
 
@@ -79,7 +79,7 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
     return reply
       .code(error.statusCode)
       .header('Content-Type', 'application/json; charset=utf-8')
-      .send(serialize(errorBody(error)));
+      .send(serialize(error.body));
   }
   app.setErrorHandler(answer);
   app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply));
@@ -92,8 +92,8 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
 
 const hasCaller = (request: FastifyRequest) => 'caller' in request && request.caller !== undefined;
 
-const NOT_HTTP = new ApiError('INVALID_REQUEST', 'The request is not valid HTTP.');
-const TOO_SLOW = new ApiError(
+const NOT_HTTP = refused('INVALID_REQUEST', 'The request is not valid HTTP.');
+const TOO_SLOW = refused(
   'INVALID_REQUEST',
   `The request did not arrive whole within ${REQUEST_TIMEOUT_MS / 1_000} seconds.`,
 );
@@ -178,7 +178,7 @@ export function answerBrokenRequests(
 
 /** Answers a request whose head could not be read, so that Fastify never got it. */
 function refuse(socket: Socket, fault: ApiError, requestId: string): void {
-  const body = JSON.stringify(errorBody(fault));
+  const body = JSON.stringify(fault.body);
   const head = [
     'HTTP/1.1 400 Bad Request',
     ...Object.entries(SECURITY_HEADERS).map((header) => header.join(': ')),

@@ -5,21 +5,18 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { answerBrokenRequests, answerErrors } from './answers';
-import { BODY_LIMIT_BYTES, emptyBody, jsonBody, knownQuery } from './body';
+import { BODY_LIMIT_BYTES, jsonBody } from './body';
 import type { Catalogue } from './catalogue';
 import { authenticator, cameOverHttps, requireHttps, type Caller } from './checks';
 import { createKeylessLimit, limitConnections, rateLimits, type RateLimiter } from './limits';
 import type { ListenerDeps } from './internal-app';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
-import { getApplicationForPartner } from './routes/credit-applications';
+import { serve } from './operation';
 import { getDocumentation, type Documented } from './routes/get-documentation';
-import { getFinanceQuote, type GetFinanceQuoteDeps } from './routes/get-finance-quote';
-import { getNotification, listNotifications, resendNotification } from './routes/notifications';
-import { getRecovery, recoverNotifications } from './routes/recoveries';
-import { simulateApplications } from './routes/sandbox';
-import { sendTestNotification, type SendTestNotificationDeps } from './routes/send-test-notification';
-import { getWebhookEndpoint, listWebhookKeys } from './routes/webhooks';
+import type { GetFinanceQuoteDeps } from './routes/get-finance-quote';
+import { partnerOperations } from './routes/operations';
+import type { SendTestNotificationDeps } from './routes/send-test-notification';
 
 interface AppDeps extends ListenerDeps, Omit<GetFinanceQuoteDeps, 'catalogue'>, SendTestNotificationDeps {
   readonly catalogue: Catalogue;
@@ -36,7 +33,7 @@ interface AppDeps extends ListenerDeps, Omit<GetFinanceQuoteDeps, 'catalogue'>, 
  * order.
  */
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const { logger, metrics, queries } = deps;
+  const { logger, metrics } = deps;
   const proxied = deps.trustedProxies.length > 0;
   const keyless = createKeylessLimit(deps.keylessPerMinute, () => metrics.keylessRefused.inc());
   const authenticate = authenticator(deps.catalogue, deps.onKeyUsed);
@@ -67,23 +64,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       await checkRateLimit(request.caller.keyId, reply);
       connections?.proven(request.raw.socket);
     });
-    getFinanceQuote(keyed, deps);
-    await keyed.register(async (sandbox) => simulateApplications(sandbox, queries));
-    await keyed.register(async (strict) => {
-      knownQuery(strict);
-      listNotifications(strict, queries);
-      getNotification(strict, queries);
-      recoverNotifications(strict, queries);
-      getRecovery(strict, queries);
-      getApplicationForPartner(strict, queries);
-      listWebhookKeys(strict, queries);
-      getWebhookEndpoint(strict, queries);
-      await strict.register(async (bodiless) => {
-        emptyBody(bodiless);
-        sendTestNotification(bodiless, deps);
-        resendNotification(bodiless, queries);
-      });
-    });
+    serve(keyed, partnerOperations, deps);
   });
   void app.register(async (open) => {
     open.addHook('onRequest', async (request, reply) => {

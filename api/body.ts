@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
-import { LONGEST_NAME, readNoQuery, repeatedNames, type Validated } from '../contracts/validate';
-import { ApiError } from './errors';
+import { BODY_NOT_EMPTY, LONGEST_NAME, repeatedNames, type Validated } from '../contracts/validate';
+import { ApiError, refused } from './errors';
 
 /** Largest body in bytes. The largest valid one is under 3 KiB. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
@@ -18,20 +18,13 @@ const JSON_MEDIA_TYPE = /^[ \t]*application\/json[ \t]*(;|$)/i;
 export function bodyOf<T>(validate: (body: unknown) => Validated<T>, body: unknown): T {
   const result = validate(body);
   if ('value' in result) return result.value;
-  const { code, message, details } = result.violation;
-  throw new ApiError(code, message, details);
+  throw new ApiError(result.violation);
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    readonly readQuery?: (query: unknown) => Validated<unknown>;
-  }
-}
-
-/** Refuses unknown query parameters of the routes of a scope, and validates the others. */
-export function knownQuery(app: FastifyInstance): void {
+/** Validates the query parameters of the routes of a scope. */
+export function knownQuery(app: FastifyInstance, read: (query: unknown) => Validated<unknown>): void {
   app.addHook('onRequest', async (request) => {
-    request.query = bodyOf(request.routeOptions.config.readQuery ?? readNoQuery, request.query);
+    request.query = bodyOf(read, request.query);
   });
 }
 
@@ -40,7 +33,7 @@ export function emptyBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
     if (body.length === 0) done(null, undefined);
-    else done(new ApiError('INVALID_REQUEST', 'The body must be empty.'), undefined);
+    else done(new ApiError(BODY_NOT_EMPTY), undefined);
   });
 }
 
@@ -55,7 +48,7 @@ export function jsonBody(app: FastifyInstance): void {
     const message = 'Compressed bodies are not read: send the body without a Content-Encoding header.';
     if (encoding === undefined || encoding.trim().toLowerCase() === 'identity' || !hasBody(headers))
       done(null, payload);
-    else done(new ApiError('INVALID_REQUEST', message));
+    else done(refused('INVALID_REQUEST', message));
   });
   app.removeAllContentTypeParsers();
   // The name is registered too, because Fastify caches only parsers of named types.
@@ -63,7 +56,7 @@ export function jsonBody(app: FastifyInstance): void {
   app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
       if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? ''))
-        throw new ApiError('INVALID_REQUEST', 'Content-Type must be application/json.');
+        throw refused('INVALID_REQUEST', 'Content-Type must be application/json.');
       if (!isUtf8(body)) throw notJson();
       done(null, parse(body.toString()));
     } catch (error) {
@@ -72,7 +65,7 @@ export function jsonBody(app: FastifyInstance): void {
   });
 }
 
-const notJson = () => new ApiError('INVALID_REQUEST', 'The body is not valid JSON.');
+const notJson = () => refused('INVALID_REQUEST', 'The body is not valid JSON.');
 
 function parse(text: string): unknown {
   // The parser below would ignore a byte order mark.
@@ -81,11 +74,11 @@ function parse(text: string): unknown {
   const body: unknown = secureJson.safeParse(text);
   if (body === undefined) throw notJson();
   if (body === null && text.trim() !== 'null')
-    throw new ApiError('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
+    throw refused('INVALID_REQUEST', 'No field may be named __proto__ or constructor.prototype.');
   const [name] = repeatedNames(text, 1)[0] ?? [];
   if (name !== undefined) {
     const field = String(name).slice(0, LONGEST_NAME);
-    throw new ApiError('INVALID_REQUEST', `The body names ${field} twice.`, { field });
+    throw refused('INVALID_REQUEST', `The body names ${field} twice.`, field);
   }
   return body;
 }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiKeyRecord, hashKey, type ServiceCaller, type ServiceKeySummary } from '../db/keys';
 import type { Tenant } from '../domain/tenant';
 import type { Catalogue } from './catalogue';
-import { ApiError } from './errors';
+import { ApiError, refused } from './errors';
 import type { KeylessLimit } from './limits';
 
 export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
@@ -15,7 +15,7 @@ export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerC
 // Fastify's `protocol` is that of the socket, or `X-Forwarded-Proto` when the peer is a trusted proxy.
 const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
   if (cameOverHttps(request)) done();
-  else done(new ApiError('INVALID_REQUEST', 'HTTPS is required.'));
+  else done(refused('INVALID_REQUEST', 'HTTPS is required.'));
 };
 
 /**
@@ -25,9 +25,11 @@ const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
 export const properHttp: onRequestHookHandler = (request, _reply, done) => {
   const { httpVersion } = request.raw;
   const hosts = timesSent(request.raw, 'host');
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') done(refused('The request is not HTTP/1.1.'));
-  else if (hosts > 1) done(refused('The Host header is sent twice.'));
-  else if (hosts === 0 && httpVersion === '1.1') done(refused('The Host header is missing.'));
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    done(refused('INVALID_REQUEST', 'The request is not HTTP/1.1.'));
+  else if (hosts > 1) done(refused('INVALID_REQUEST', 'The Host header is sent twice.'));
+  else if (hosts === 0 && httpVersion === '1.1')
+    done(refused('INVALID_REQUEST', 'The Host header is missing.'));
   else done();
 };
 
@@ -37,10 +39,8 @@ export const properHttp: onRequestHookHandler = (request, _reply, done) => {
 export const ownHostOnly: onRequestHookHandler = (request, _reply, done) => {
   const name = (request.headers.host ?? '').replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
   if (name.toLowerCase() === 'localhost' || isIP(name) !== 0) done();
-  else done(refused('This host is not served here.'));
+  else done(refused('INVALID_REQUEST', 'This host is not served here.'));
 };
-
-const refused = (message: string) => new ApiError('INVALID_REQUEST', message);
 
 export function requireHttps(app: FastifyInstance): void {
   app.addHook('onRequest', httpsOnly);
@@ -79,10 +79,10 @@ function bearerKey(request: FastifyRequest): string {
   const once = timesSent(request.raw, 'authorization') === 1;
   const key = once ? BEARER.exec(request.headers.authorization ?? '')?.[1] : undefined;
   if (key !== undefined) return key;
-  throw new ApiError('UNAUTHENTICATED', 'Send your API key as "Authorization: Bearer <API_KEY>".');
+  throw refused('UNAUTHENTICATED', 'none');
 }
 
-const notValid = () => new ApiError('UNAUTHENTICATED', 'The API key is not valid.');
+const notValid = () => refused('UNAUTHENTICATED', 'one');
 
 /**
  * Checks the API key. Unknown, inactive, revoked and expired keys and those of inactive partners get

@@ -1,51 +1,35 @@
 import {
-  ERROR_STATUSES,
-  INTERNAL_ERROR_STATUSES,
+  refusal,
   type AnyErrorBody,
-  type ErrorCode,
-  type ErrorDetails,
-  type InternalErrorCode,
-  type InternalErrorDetails,
+  type AnyErrorCode,
+  type GivenTo,
+  type Refusal,
 } from '../contracts/errors';
-
-const STATUSES = { ...ERROR_STATUSES, ...INTERNAL_ERROR_STATUSES };
 
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly statusCode: number;
+  readonly code: AnyErrorCode;
+  readonly body: AnyErrorBody;
 
-  constructor(
-    readonly code: ErrorCode | InternalErrorCode,
-    message: string,
-    readonly details?: ErrorDetails & InternalErrorDetails,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.statusCode = STATUSES[code];
+  constructor({ status, error }: Refusal, options?: ErrorOptions) {
+    super(error.message, options);
+    this.statusCode = status;
+    this.code = error.code;
+    this.body = { success: false, error } as AnyErrorBody;
   }
 }
 
-const INTERNAL_ERROR = new ApiError(
-  'INTERNAL_SERVER_ERROR',
-  'Something went wrong on our side. Try again; quote the X-Request-Id if it persists.',
-);
-
-export function notRegistered(environment: 'sandbox' | 'live'): ApiError {
-  const message = `No webhook is registered for the ${environment} environment, or it is disabled.`;
-  return new ApiError('WEBHOOK_NOT_REGISTERED', message, { environment });
-}
+/** @param given what its text is made of (contracts/errors.ts) */
+export const refused = <Code extends AnyErrorCode>(code: Code, ...given: GivenTo<Code>) =>
+  new ApiError(refusal(code, ...given));
 
 /** @param fault what is wrong with the field or query parameter, such as `must lie before now.` */
 export const invalidField = (field: string, fault: string) =>
-  new ApiError('INVALID_REQUEST', `${field} ${fault}`, { field });
+  refused('INVALID_REQUEST', `${field} ${fault}`, field);
 
-export const NO_SUCH_ENDPOINT = new ApiError('NOT_FOUND', 'There is no such endpoint.');
-
-export function errorBody(error: ApiError): AnyErrorBody {
-  const { code, message, details } = error;
-  const told = details === undefined ? { code, message } : { code, message, details };
-  return { success: false, error: told } as AnyErrorBody;
-}
+const INTERNAL_ERROR = refused('INTERNAL_SERVER_ERROR');
+export const NO_SUCH_ENDPOINT = refused('NOT_FOUND');
 
 /**
  * Turns anything thrown into the caller's error. All faults found by Fastify are `INVALID_REQUEST`, as
@@ -60,7 +44,7 @@ export function toApiError(thrown: unknown): ApiError {
       code === 'FST_ERR_CTP_BODY_TOO_LARGE'
         ? 'The body is larger than 16 KiB.'
         : 'The request could not be read: check its framing, its Content-Type and its body.';
-    return new ApiError('INVALID_REQUEST', message, undefined, { cause: thrown });
+    return new ApiError(refusal('INVALID_REQUEST', message), { cause: thrown });
   }
   return INTERNAL_ERROR;
 }

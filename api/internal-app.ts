@@ -8,12 +8,9 @@ import { ownHostOnly, properHttp, serviceAuthenticator } from './checks';
 import { createKeylessLimit } from './limits';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
+import { serve } from './operation';
 import type { ApiQueries } from './queries';
-import {
-  createCreditApplication,
-  getCreditApplication,
-  recordLenderEvent,
-} from './routes/credit-applications';
+import { lenderOperations } from './routes/credit-applications';
 
 /** What both listeners of an API process need. */
 export interface ListenerDeps {
@@ -81,8 +78,6 @@ function addApplications(app: FastifyInstance, deps: ListenerDeps): void {
     observeRequests(keyed, metrics);
     keyed.decorateRequest('service');
     keyed.addHook('onRequest', serviceAuthenticator(queries.findServiceKeys, keyless, deps.onKeyUsed));
-    createCreditApplication(keyed, queries, metrics);
-    recordLenderEvent(keyed, queries, metrics);
-    getCreditApplication(keyed, queries);
+    serve(keyed, lenderOperations, deps);
   });
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Redis } from 'ioredis';
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { ApiError } from './errors';
+import { refused } from './errors';
 
 /** Window of both rate limits. It opens at the first call of a key or address. */
 const WINDOW_SECONDS = 60;
@@ -80,8 +80,8 @@ export function rateLimits(limiter: RateLimiter, onRefused: () => void) {
     if (state.allowed) return;
     onRefused();
     void reply.header('Retry-After', String(resetSeconds));
-    const message = `More than ${state.limit} requests in ${WINDOW_SECONDS} seconds with this key. Retry in ${resetSeconds} s.`;
-    throw new ApiError('RATE_LIMIT_EXCEEDED', message);
+    const of = 'with this key';
+    throw refused('RATE_LIMIT_EXCEEDED', { limit: state.limit, of, retrySeconds: resetSeconds });
   }
   return { countCall, checkRateLimit };
 }
@@ -135,8 +135,8 @@ export function createKeylessLimit(limit: number, onRefused: () => void) {
       // WWW-Authenticate says that a valid key would change the answer (RFC 9110 §11.6.1).
       void reply.headers({ 'Retry-After': String(seconds), 'WWW-Authenticate': 'Bearer' });
       await hold(request.raw.socket);
-      const message = `More than ${limit} calls in ${WINDOW_SECONDS} seconds without a valid key from your address. Retry in ${seconds} s.`;
-      throw new ApiError('RATE_LIMIT_EXCEEDED', message);
+      const of = 'without a valid key from your address';
+      throw refused('RATE_LIMIT_EXCEEDED', { limit, of, retrySeconds: seconds });
     },
   };
 

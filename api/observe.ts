@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { ID_PATTERNS } from '../contracts/fields';
 import { showProcess } from '../runtime/process';
 import type { RequestSpan, RequestTracer } from '../runtime/telemetry/tracing';
 
@@ -199,13 +198,6 @@ declare module 'fastify' {
 /** The name of a request's route in logs, metrics and traces. Unknown paths share one name. */
 function routeNameOf({ routeOptions }: FastifyRequest): string {
   return routeOptions.config.routeName ?? routeOptions.url ?? 'none';
-}
-
-/** A path in which `{name}` is an id of ID_PATTERNS, as Fastify's URL and as the route's name. */
-export function idRoute(path: string) {
-  const pattern = (_: string, name: string) => `:${name}(^${ID_PATTERNS[name as keyof typeof ID_PATTERNS]}$)`;
-  const url = path.replaceAll(/\{(\w+)\}/g, pattern);
-  return { url, options: { config: { routeName: path } } };
 }
 
 /** Makes a span of every request. Without a tracer it adds no hooks. */

@@ -22,7 +22,7 @@ import type { Tenant } from '../domain/tenant';
 import type { Config } from '../runtime/config/config';
 import type { Tracing } from '../runtime/telemetry/tracing';
 import { withTimeout } from '../timing/timing';
-import { ApiError } from './errors';
+import { refused } from './errors';
 import type { ApiPools } from './pools';
 import { createSlots } from './slots';
 
@@ -30,6 +30,10 @@ type Timed = Pick<Config, 'DATABASE_TIMEOUT_MS'>;
 type Run<Given extends unknown[], Found> = (db: Db, ...given: Given) => Promise<Found>;
 
 export type ApiQueries = ReturnType<typeof apiQueries>;
+
+export interface WithQueries {
+  readonly queries: ApiQueries;
+}
 
 /**
  * Each statement has a timeout of DATABASE_TIMEOUT_MS, and a transaction whose caller was told that it
@@ -62,13 +66,20 @@ export function apiQueries(
   const counted =
     <Given extends { readonly owner: Tenant }, Found>(count: (wanted: Given) => Promise<Found>) =>
     async (wanted: Given) => {
-      const release = await counts(wanted.owner.partnerId, () => beingCounted(wanted.owner));
+      const { partnerId, environment } = wanted.owner;
+      const release = await counts(partnerId, () => refused('RECOVERY_UNDER_WAY', environment, null));
       return count(wanted).finally(release);
     };
 
   const byOwner = ({ partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
   const bySecond = (_id: string, { partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
   const ofOwner = ({ owner }: { readonly owner: Tenant }) => owner.partnerId;
+
+  const simulated = <Wanted extends Pick<Tenant, 'partnerId'>, Found>(
+    run: (db: Db, wanted: Wanted, write: typeof applicationEventText) => Promise<Found>,
+    what: string,
+  ) =>
+    forPartner.writes(byOwner, (db, wanted: Wanted) => run(db, traced(wanted), applicationEventText), what);
 
   const storeApplication = on(createApplication, 'credit application');
   const storeLenderEvent = on(recordLenderEvent, 'lender event');
@@ -104,24 +115,8 @@ export function apiQueries(
     ),
     recoveryProgress: rarely(forPartner.reads(bySecond, recoveryProgress, 'recovery')),
     findPartnerApplication: forPartner.reads(bySecond, findApplicationForPartner, 'credit application'),
-    simulateApplication: step(
-      'store application',
-      forPartner.writes(
-        byOwner,
-        (db, wanted: Parameters<typeof simulateApplication>[1]) =>
-          simulateApplication(db, traced(wanted), applicationEventText),
-        'simulated application',
-      ),
-    ),
-    simulateEvent: step(
-      'store lender event',
-      forPartner.writes(
-        byOwner,
-        (db, wanted: Parameters<typeof simulateLenderEvent>[1]) =>
-          simulateLenderEvent(db, traced(wanted), applicationEventText),
-        'simulated event',
-      ),
-    ),
+    simulateApplication: step('store application', simulated(simulateApplication, 'simulated application')),
+    simulateEvent: step('store lender event', simulated(simulateLenderEvent, 'simulated event')),
     webhookEndpoint: forPartner.reads(byOwner, findEndpointForPartner, 'webhook endpoint'),
     webhookKeys: forPartner.reads(byOwner, livePublicKeys, 'webhook keys'),
     findServiceKeys: on(findServiceKeysByHash, 'service keys'),
@@ -169,14 +164,6 @@ const COUNT_WAIT_MS = 2_000;
 /** A connection on which nothing comes back is given up after the timeout and two seconds. */
 const LOST_AFTER_MS = 2_500;
 
-const tooManyAtOnce = () =>
-  new ApiError('RATE_LIMIT_EXCEEDED', 'Too many of your calls are under way at once. Retry in a second.');
-
-const beingCounted = ({ environment }: Tenant) =>
-  new ApiError('RECOVERY_UNDER_WAY', 'Another call of yours is being counted. Retry in a second.', {
-    environment,
-  });
-
 /**
  * A pool of which each partner has at most half, so that another one is soon served.
  * @returns a function that makes a call of a statement; `whose` reads the partner from what it is given
@@ -189,7 +176,7 @@ function sharedPool({ db, sql }: Database, config: Timed) {
       what: string,
     ) =>
     async (...given: Given): Promise<Found> => {
-      const release = await slots(whose(...given), tooManyAtOnce);
+      const release = await slots(whose(...given), () => refused('RATE_LIMIT_EXCEEDED', null));
       const { answer, ended } = begin(db, (own) => run(own, ...given), { config, what });
       const lost = setTimeout(release, config.DATABASE_TIMEOUT_MS + LOST_AFTER_MS).unref();
       void ended.then(() => {

@@ -4,7 +4,7 @@ import type { ApplicationTerms } from '../domain/application';
 import { APPLICATION_STATES, STORIES, VERDICTS, type Story } from '../domain/application-states';
 import { linkParameters } from '../domain/finance-link';
 import { amountSchema, financeUrlFault, merchantReferenceSchema } from './quote-request';
-import { bodyValidator, violation, type Validated } from './validate';
+import { bodyValidator, requestBody, violation, type RequestBody, type Validated } from './validate';
 
 /** The form of identifiers made by others: safe in any log and any database. */
 const visibleText = (field: string, longest: number) =>
@@ -54,6 +54,9 @@ export const applicationByParametersSchema = z
   })
   .meta({ id: 'ApplicationByParameters', description: 'Other fields are ignored and not stored.' });
 
+const FINANCE_LINK =
+  'https://shop.example/finance?loan_amount=900.00&customer_deposit=100.00&service_quote_id=qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6';
+
 /** An application by a finance link, for the document. Its parameters are checked as those above. */
 export const applicationByLinkSchema = z
   .object({
@@ -61,9 +64,7 @@ export const applicationByLinkSchema = z
     finance_link: z.string().meta({
       description: 'A finance link exactly as the quote returned it. None of its parameters beside it.',
       format: 'uri',
-      examples: [
-        'https://shop.example/finance?loan_amount=900.00&customer_deposit=100.00&service_quote_id=qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
-      ],
+      examples: [FINANCE_LINK],
     }),
   })
   .meta({ id: 'ApplicationByLink', description: 'Other fields are ignored and not stored.' });
@@ -77,22 +78,16 @@ interface ApplicationRequest extends ApplicationTerms {
 
 const validate = bodyValidator(applicationByParametersSchema);
 
-export function readApplicationRequest(body: unknown): Validated<ApplicationRequest> {
+function readApplicationRequest(body: unknown): Validated<ApplicationRequest> {
   const expanded = expandLink(body);
   if ('violation' in expanded) return expanded;
   const checked = validate(expanded.value);
   if ('violation' in checked) return checked;
   const sent = checked.value;
   const { service_quote_id: current, quote_id: older } = sent;
-  if (current && older && current !== older) {
-    const message = 'service_quote_id and quote_id name different quotes.';
-    return violation('QUOTE_ID_MISMATCH', message, 'service_quote_id');
-  }
+  if (current && older && current !== older) return violation('QUOTE_ID_MISMATCH');
   const id = current ?? older;
-  if (!id) {
-    const field = 'service_quote_id';
-    return violation('MISSING_FIELD', `${field} is required.`, field, [field]);
-  }
+  if (!id) return violation('MISSING_FIELD', ['service_quote_id']);
   return {
     value: {
       lender: sent.lender,
@@ -105,6 +100,28 @@ export function readApplicationRequest(body: unknown): Validated<ApplicationRequ
     },
   };
 }
+
+const applied = { lender: 'lender_a', lender_reference: 'AB12CD34' };
+export const applicationRequest = {
+  schemas: [applicationByLinkSchema, applicationByParametersSchema],
+  examples: {
+    parameters: {
+      summary: 'By the parameters of its link',
+      value: {
+        ...applied,
+        service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+        loan_amount: '900.00',
+        customer_deposit: '100.00',
+        credit_product: '12 months at 9.9% APR',
+      },
+    },
+    link: {
+      summary: 'By its link',
+      value: { ...applied, finance_link: FINANCE_LINK },
+    },
+  },
+  read: readApplicationRequest,
+} satisfies RequestBody;
 
 /** Replaces a link by its parameters, and refuses one that is sent twice, in the link or beside it. */
 function expandLink(body: unknown): Validated<unknown> {
@@ -141,7 +158,12 @@ export const lenderEventRequestSchema = z
   })
   .meta({ id: 'LenderEventRequest', description: 'Other fields are ignored and not stored.' });
 
-export const readLenderEvent = bodyValidator(lenderEventRequestSchema);
+export const lenderEventRequest = requestBody(lenderEventRequestSchema, {
+  accepted: {
+    summary: 'The lender has accepted',
+    value: { lender_event_id: '9f1c-0042', status: 'accepted', occurred_at: '2026-11-21T11:59:58.000Z' },
+  },
+});
 
 export const simulateApplicationSchema = z
   .strictObject({
@@ -161,7 +183,12 @@ export const simulateApplicationSchema = z
   })
   .meta({ id: 'SimulateApplicationRequest' });
 
-export const readSimulateApplication = bodyValidator(simulateApplicationSchema);
+export const simulateApplicationRequest = requestBody(simulateApplicationSchema, {
+  story: {
+    summary: 'An application that is paid out',
+    value: { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', story: 'completed' },
+  },
+});
 
 export const simulateEventSchema = z
   .strictObject({
@@ -169,7 +196,9 @@ export const simulateEventSchema = z
   })
   .meta({ id: 'SimulateEventRequest' });
 
-export const readSimulateEvent = bodyValidator(simulateEventSchema);
+export const simulateEventRequest = requestBody(simulateEventSchema, {
+  submitted: { summary: 'The shopper has applied', value: { status: 'submitted' } },
+});
 
 const state = () => z.enum(APPLICATION_STATES);
 const moment = (description: string) => z.iso.datetime().meta({ description });

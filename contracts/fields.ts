@@ -18,6 +18,15 @@ export const answerSchema = <Data extends z.ZodRawShape>(id: string, data: Data)
 export const successOf = <Data extends z.ZodType>(data: Data) =>
   z.object({ success: z.literal(true).meta({ description: 'Always true.' }), data });
 
+/** Bodies that the document shows, by name. */
+export type Examples = Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+
+/** An example of an answer to a call that succeeded. */
+export const answered = <Body extends { readonly data: unknown }>(summary: string, data: Body['data']) => ({
+  summary,
+  value: { success: true, data },
+});
+
 /** Ids in paths and filters: prefixed ULIDs. */
 export const ID_PATTERNS = {
   notification_id: 'ntf_[0-9A-HJKMNP-TV-Z]{26}',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
-import { answerSchema, count, momentField, sentMoment, text } from './fields';
-import { bodyValidator } from './validate';
+import { answered, answerSchema, count, momentField, sentMoment, text } from './fields';
+import { requestBody } from './validate';
 
 export const recoverRequestSchema = z
   .strictObject({
@@ -18,7 +18,12 @@ export const recoverRequestSchema = z
   })
   .meta({ id: 'RecoverRequest' });
 
-export const readRecoverRequest = bodyValidator(recoverRequestSchema);
+export const recoverRequest = requestBody(recoverRequestSchema, {
+  outage: {
+    summary: 'What was missed in an outage',
+    value: { created_from: '2026-11-21T00:00:00Z', created_to: '2026-11-21T06:00:00Z', dry_run: true },
+  },
+});
 
 const matched = count(
   'Notifications of the span that are `failed`, `held` or `expired`, tests and those without a payload left out; 10000 at most.',
@@ -34,6 +39,10 @@ export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { match
 
 export type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
 
+export const recoverDryRunExamples = {
+  counted: answered<RecoverDryRunBody>('What would be sent again', { matched: 42 }),
+};
+
 export const recoverResponseSchema = answerSchema('RecoverResponse', {
   recovery_id: recoveryId,
   matched,
@@ -41,6 +50,11 @@ export const recoverResponseSchema = answerSchema('RecoverResponse', {
 });
 
 export type RecoverBody = z.infer<typeof recoverResponseSchema>;
+
+const recovery_id = 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
+export const recoverExamples = {
+  begun: answered<RecoverBody>('It has begun', { recovery_id, matched: 42 }),
+};
 
 export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
   recovery_id: recoveryId,
@@ -63,3 +77,16 @@ export const recoveryResponseSchema = answerSchema('RecoveryResponse', {
 });
 
 export type RecoveryBody = z.infer<typeof recoveryResponseSchema>;
+
+export const recoveryExamples = {
+  delivering: answered<RecoveryBody>('All are sent again, and one is still being tried', {
+    recovery_id,
+    status: 'delivering',
+    matched: 42,
+    resent: 42,
+    delivered: 41,
+    failed: 0,
+    created_at: '2026-11-21T12:00:00.000Z',
+    finished_at: null,
+  }),
+};

@@ -1,6 +1,7 @@
 import { TEST_EVENT_TYPE, NOTIFICATION_STATUSES } from '../domain/notification-states';
 import { z } from 'zod';
 import {
+  answered,
   answerSchema,
   applicationIdField,
   EVENT_TYPES,
@@ -15,8 +16,7 @@ import {
   textOrNull,
   wholeOrNull,
 } from './fields';
-import { queryValidator } from './validate';
-import { testLenders } from './webhook-event';
+import { applicationEventExamples, testEventExamples, testLenders } from './webhook-event';
 
 const MOST_IN_PAGE = 100;
 const DEFAULT_IN_PAGE = 25;
@@ -92,8 +92,6 @@ export const listNotificationsQuerySchema = z
   });
 
 export type ListNotificationsQuery = z.output<typeof listNotificationsQuerySchema>;
-
-export const readListQuery = queryValidator(listNotificationsQuerySchema);
 
 /** Values of `reason` of a held or undelivered notification. Clients must accept others. */
 export const notificationReasons = [
@@ -177,6 +175,25 @@ const notificationSchema = z
 
 export type NotificationItem = z.infer<typeof notificationSchema>;
 
+const { value: event } = applicationEventExamples.accepted;
+const at = '2026-11-21T12:00:00.180Z';
+const refusedWith = { outcome: 'failed', http_status: 503, failure: 'http_status', duration_ms: 83 };
+const notificationExample: NotificationItem = {
+  notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+  event_id: event.event_id,
+  event_type: event.event_type,
+  status: 'retrying',
+  reason: null,
+  created_at: event.created_at,
+  credit_application_id: event.data.credit_application_id,
+  merchant_reference: event.data.merchant_reference,
+  sequence: event.sequence,
+  attempts: 1,
+  last_attempt: { at, ...refusedWith },
+  next_attempt_at: '2026-11-21T12:00:05.900Z',
+  delivered_at: null,
+};
+
 export const notificationListSchema = answerSchema('NotificationListResponse', {
   notifications: z.array(notificationSchema).meta({ description: 'Newest first.' }),
   next_cursor: textOrNull(
@@ -186,9 +203,24 @@ export const notificationListSchema = answerSchema('NotificationListResponse', {
 
 export type NotificationListBody = z.infer<typeof notificationListSchema>;
 
+export const notificationListExamples = {
+  page: answered<NotificationListBody>('A page, and there is another', {
+    notifications: [notificationExample],
+    next_cursor: 'MDFLQUYxWjRRMFQ2TTVTN1kyVzNYNFY1QjkSNFZ4mrzeD_FGpXqL0eM',
+  }),
+};
+
 export const notificationResponseSchema = successOf(notificationSchema).meta({ id: 'NotificationResponse' });
 
 export type NotificationBody = z.infer<typeof notificationResponseSchema>;
+
+export const notificationExamples = {
+  retrying: answered<NotificationBody>('One that your endpoint has refused once', {
+    ...notificationExample,
+    payload: JSON.stringify(event),
+    attempt_log: [{ number: 1, at, finished_at: '2026-11-21T12:00:00.263Z', ...refusedWith }],
+  }),
+};
 
 export const resendResponseSchema = answerSchema('ResendResponse', {
   notification_id: notificationIdField,
@@ -198,14 +230,20 @@ export const resendResponseSchema = answerSchema('ResendResponse', {
 
 export type ResendBody = z.infer<typeof resendResponseSchema>;
 
+export const resendExamples = {
+  resent: answered<ResendBody>('It is sent again', {
+    notification_id: notificationExample.notification_id,
+    event_id: event.event_id,
+    status: 'pending',
+  }),
+};
+
 export const testNotificationQuerySchema = z.strictObject({
   lender: z.enum(testLenders, 'lender must be lender_a or lender_b.').optional().meta({
     description:
       'Whose sample reference the event carries: eight alphanumerics for `lender_a`, seven digits for `lender_b`. Without it the standard payload is sent.',
   }),
 });
-
-export const readTestQuery = queryValidator(testNotificationQuerySchema);
 
 /** Values of `reason` of a failed test. Clients must accept others. */
 export const testFailureReasons = [
@@ -243,3 +281,44 @@ export const testNotificationResponseSchema = answerSchema('TestNotificationResp
 });
 
 export type TestNotificationBody = z.infer<typeof testNotificationResponseSchema>;
+
+const testNotification = (
+  summary: string,
+  status: TestNotificationBody['data']['status'],
+  attempt: { readonly http_status: number | null; readonly duration_ms: number } | null,
+) =>
+  answered<TestNotificationBody>(summary, {
+    notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
+    event_id: testEventExamples.standard.value.event_id,
+    event_type: 'credit_application.test',
+    environment: 'sandbox',
+    status,
+    reason: status === 'failed' ? 'gone' : null,
+    attempt,
+  });
+const after = (duration_ms: number, http_status: number | null) => ({ http_status, duration_ms });
+
+/** Of a test that has ended. */
+export const endedTestExamples = {
+  delivered: testNotification('Your endpoint answered 2xx', 'delivered', after(83, 200)),
+  failed: testNotification(
+    'Your endpoint answered 410 and is disabled; no other attempt follows',
+    'failed',
+    after(41, 410),
+  ),
+};
+
+/** Of a test that has not. */
+export const openTestExamples = {
+  retrying: testNotification(
+    'Your endpoint answered something else; two more attempts follow',
+    'retrying',
+    after(41, 500),
+  ),
+  unreachable: testNotification(
+    'Your endpoint did not answer; two more attempts follow',
+    'retrying',
+    after(5_003, null),
+  ),
+  queued: testNotification('No attempt has ended yet', 'queued', null),
+};

@@ -2,6 +2,7 @@ import { toASCII } from 'tr46';
 import { z } from 'zod';
 import { amountText, parsePence, type AmountFault } from '../domain/money';
 import { parsedUrl } from '../domain/webhook';
+import { requestBody } from './validate';
 
 export interface Amount {
   /** Integer pence; `Infinity` past twelve digits, which only a loan may have (it is then too high). */
@@ -207,5 +208,19 @@ export const quoteRequestSchema = z
     description:
       'Unknown fields are ignored and not stored. A field sent twice, and `__proto__` or `constructor.prototype` at any depth, are refused.',
   });
+
+export const quoteRequest = requestBody(quoteRequestSchema, {
+  basket: {
+    summary: 'A basket of £1,000.00 with a deposit of £100.00',
+    value: {
+      merchant_id: 'M000001',
+      partner_id: 'P100001',
+      loan_amount: '900.00',
+      customer_deposit: '100.00',
+      merchant_finance_url: 'https://shop.example/finance',
+      merchant_reference: 'basket 2041',
+    },
+  },
+});
 
 export type QuoteRequestBody = z.infer<typeof quoteRequestSchema>;

@@ -1,20 +1,18 @@
-import { z } from 'zod';
-import type { ErrorCode, ErrorDetails, InternalErrorCode } from './errors';
-
-export interface Violation {
-  readonly code: ErrorCode | InternalErrorCode;
-  readonly message: string;
-  readonly details?: ErrorDetails;
-}
+import type { z } from 'zod';
+import { refusal, type AnyErrorCode, type GivenTo, type Refusal } from './errors';
+import type { Examples } from './fields';
 
 /** Characters of a caller's own field name that an answer repeats. */
 export const LONGEST_NAME = 64;
 
-export type Validated<T> = { readonly value: T } | { readonly violation: Violation };
+export type Validated<T> = { readonly value: T } | { readonly violation: Refusal };
 
-export function violation(code: Violation['code'], message: string, field: string, fields?: string[]) {
-  return { violation: { code, message, details: { field, ...(fields && { fields }) } } };
-}
+export const violation = <Code extends AnyErrorCode>(code: Code, ...given: GivenTo<Code>) => ({
+  violation: refusal(code, ...given),
+});
+
+/** Of a call that takes no body. */
+export const BODY_NOT_EMPTY = refusal('INVALID_REQUEST', 'The body must be empty.');
 
 /**
  * Builds the check of a body: an object, required fields (all that are absent or null), then formats, of
@@ -26,19 +24,28 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
     .map(([name]) => name);
   return (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
-      return { violation: { code: 'INVALID_REQUEST', message: 'The body must be a JSON object.' } };
+      return violation('INVALID_REQUEST', 'The body must be a JSON object.');
     const sent = body as Record<string, unknown>;
-    const fields = required.filter((name) => sent[name] === undefined || sent[name] === null);
-    const [field] = fields;
-    if (field !== undefined) {
-      const message =
-        fields.length === 1 ? `${field} is required.` : `Required fields are missing: ${fields.join(', ')}.`;
-      return violation('MISSING_FIELD', message, field, fields);
-    }
+    const missing = required.filter((name) => sent[name] === undefined || sent[name] === null);
+    if (missing.length > 0) return violation('MISSING_FIELD', missing);
     const parsed = schema.safeParse(sent);
     return parsed.success ? { value: parsed.data } : violationOf(parsed.error.issues[0]);
   };
 }
+
+/** The body of a request, for its route and for the document. */
+export interface RequestBody {
+  /** One of these. */
+  readonly schemas: readonly z.ZodObject[];
+  readonly examples: Examples;
+  readonly read: (body: unknown) => Validated<unknown>;
+}
+
+export const requestBody = <S extends z.ZodObject>(schema: S, examples: Examples) => ({
+  schemas: [schema],
+  examples,
+  read: bodyValidator(schema),
+});
 
 /** The check of a query: its first fault in the order of the fields, a repeated parameter, an unknown one. */
 export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
@@ -53,15 +60,14 @@ export function queryValidator<S extends z.ZodObject<z.ZodRawShape, z.core.$stri
   };
 }
 
-export const readNoQuery = queryValidator(z.strictObject({}));
-
 function violationOf(issue: z.core.$ZodIssue | undefined) {
   if (issue?.code === 'unrecognized_keys') {
     const field = (issue.keys[0] ?? '').slice(0, LONGEST_NAME);
     return violation('INVALID_REQUEST', `${field} is not a field or parameter of this call.`, field);
   }
   const field = String(issue?.path[0] ?? 'body');
-  const custom = issue?.code === 'custom' ? (issue.params?.['code'] as ErrorCode | undefined) : undefined;
+  const custom =
+    issue?.code === 'custom' ? (issue.params?.['code'] as 'INVALID_AMOUNT_FORMAT' | undefined) : undefined;
   const wrongType = issue?.code === 'invalid_type' || issue?.code === 'invalid_union';
   const message = wrongType || issue === undefined ? `${field} is of the wrong type.` : issue.message;
   return violation(custom ?? 'INVALID_REQUEST', message, field);

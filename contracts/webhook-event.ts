@@ -4,10 +4,10 @@ import { APPLICATION_STATES } from '../domain/application-states';
 import { formatPence } from '../domain/money';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import {
+  answered,
   answeredAmount,
   answerSchema,
   applicationIdField,
-  count,
   eventIdField,
   momentField,
   notificationIdField,
@@ -207,52 +207,82 @@ export const partnerApplicationSchema = answerSchema('CreditApplicationResponse'
 
 export type PartnerApplicationBody = z.infer<typeof partnerApplicationSchema>;
 
-export const webhookKeysSchema = answerSchema('WebhookKeysResponse', {
-  keys: z
-    .array(
-      z.object({
-        key_id: text('The key pair.', 'whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB'),
-        environment: z
-          .enum(['sandbox', 'live'])
-          .meta({ description: 'That of your API key: each environment has keys of its own.' }),
-        public_key: z
-          .string()
-          .regex(/^whpk_[A-Za-z0-9+/]{43}=$/)
-          .meta({
-            description: 'An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).',
-            examples: ['whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y='],
-          }),
-        not_after: momentField(
-          'From this moment on nothing is signed with it, and it is not listed any more. Null: no end is planned.',
-        ).nullable(),
-      }),
-    )
-    .meta({
-      description:
-        'Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key ' +
-        'listed. Empty before your first webhook address is registered.',
-    }),
-});
+const applicationEvent: ApplicationEvent = {
+  event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+  event_type: 'credit_application.accepted',
+  api_version: 'v1',
+  environment: 'live',
+  created_at: '2026-11-21T12:00:00.120Z',
+  sequence: 3,
+  data: {
+    credit_application_id: 'app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6',
+    service_quote_id: 'qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1',
+    merchant_reference: 'basket 2041',
+    merchant_id: 'M100001',
+    lender: 'lender_a',
+    lender_reference: 'AB12CD34',
+    status: 'accepted',
+    previous_status: 'submitted',
+    loan_amount: '900.00',
+    customer_deposit: '100.00',
+    occurred_at: '2026-11-21T11:59:58.000Z',
+    credit_product: 'Classic credit 12 months',
+  },
+};
 
-export type WebhookKeysBody = z.infer<typeof webhookKeysSchema>;
+export const applicationEventExamples = {
+  accepted: { summary: 'An application was accepted', value: applicationEvent },
+};
 
-export const webhookEndpointSchema = answerSchema('WebhookEndpointResponse', {
-  state: z.enum(['active', 'disabled', 'none']).meta({
-    description:
-      'Of the endpoint of the environment of the key: `disabled`: nothing is sent to it. `none`: you have none.',
+const testEventExample = (lender: TestLender | null) =>
+  testEvent({
+    eventId: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B8',
+    environment: 'sandbox',
+    createdAt: new Date('2026-11-21T12:00:00.000Z'),
+    lender,
+  });
+export const testEventExamples = {
+  standard: { summary: 'Without a lender', value: testEventExample(null) },
+  lender_a: { summary: 'With `?lender=lender_a`', value: testEventExample('lender_a') },
+  lender_b: { summary: 'With `?lender=lender_b`', value: testEventExample('lender_b') },
+};
+
+const {
+  status,
+  previous_status,
+  occurred_at,
+  credit_product,
+  loan_amount: _loan,
+  customer_deposit: _deposit,
+  ...identified
+} = applicationEvent.data;
+
+export const partnerApplicationExamples = {
+  accepted: answered<PartnerApplicationBody>('Two of its events', {
+    ...identified,
+    status,
+    credit_product,
+    created_at: '2026-11-21T11:40:00.000Z',
+    updated_at: '2026-11-21T12:00:00.120Z',
+    events: [
+      {
+        sequence: 1,
+        event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
+        event_type: 'credit_application.created',
+        status: 'created',
+        previous_status: null,
+        occurred_at: '2026-11-21T11:40:00.000Z',
+      },
+      {
+        sequence: 3,
+        event_id: applicationEvent.event_id,
+        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
+        event_type: 'credit_application.accepted',
+        status,
+        previous_status,
+        occurred_at,
+      },
+    ],
   }),
-  url: textOrNull('Where events go.', 'https://hooks.partner.example/finance'),
-  disabled_at: momentField('When it was disabled, for the reason below; null unless it is.').nullable(),
-  disabled_reason: z.enum(['gone', 'failing', 'operator']).nullable().meta({
-    description:
-      '`gone`: it answered 410. `failing`: nothing but failures for 120 hours. `operator`: we did. Null unless it is disabled.',
-  }),
-  failing_since: momentField('The first failure since the last 2xx; null without one.').nullable(),
-  last_success_at: momentField(
-    'The last 2xx, or one at most a minute before it; null without one.',
-  ).nullable(),
-  held: count('Notifications that are held until there is an active endpoint; 10000 at most.', 0),
-  held_is_minimum: z.literal(true).optional().meta({ description: 'Present when more are held.' }),
-});
-
-export type WebhookEndpointBody = z.infer<typeof webhookEndpointSchema>;
+};

@@ -8,8 +8,7 @@ import { withLadder } from './documentation/ladder';
 import { settingsPage } from './documentation/settings';
 import { withSignedCommand, withSignedRequest } from './documentation/signed-example';
 import { withStateDiagrams } from './documentation/state-diagrams';
-import { openApiDocument } from './openapi/document';
-import { internalOpenApiDocument } from './openapi/internal-document';
+import { internalOpenApiDocument, openApiDocument } from './openapi/document';
 
 const json = (document: object) => `${JSON.stringify(document, null, 2)}\n`;
 

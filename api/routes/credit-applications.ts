@@ -1,16 +1,20 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import {
+  applicationRequest,
   applicationResponseSchema,
   createdApplicationSchema,
+  lenderEventRequest,
   lenderEventResponseSchema,
   MOST_MINUTES_AHEAD,
-  readApplicationRequest,
-  readLenderEvent,
   type ApplicationBody,
   type CreatedApplicationBody,
 } from '../../contracts/credit-application';
-import type { InternalErrorCode } from '../../contracts/errors';
-import { partnerApplicationSchema, type PartnerApplicationBody } from '../../contracts/webhook-event';
+import { ID_PATTERNS } from '../../contracts/fields';
+import {
+  partnerApplicationExamples,
+  partnerApplicationSchema,
+  type PartnerApplicationBody,
+} from '../../contracts/webhook-event';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
 import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
 import type { PartnerApplication } from '../../db/applications/applications';
@@ -19,24 +23,16 @@ import { formatPence } from '../../domain/money';
 import { describeOperatorEvent } from '../../domain/operator-event';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
-import { ApiError, invalidField } from '../errors';
-import { idRoute, type ApiMetrics } from '../observe';
-import type { ApiQueries } from '../queries';
+import { invalidField, refused, type ApiError } from '../errors';
+import type { ApiMetrics } from '../observe';
+import { operation } from '../operation';
+import type { WithQueries } from '../queries';
 import { moment } from './notifications';
 
-export interface ApplicationPath {
-  Params: { readonly credit_application_id: string };
-}
+const APPLICATION_ID = new RegExp(`^${ID_PATTERNS.credit_application_id}$`);
 
-const APPLICATION_ID = /^app_[0-9A-HJKMNP-TV-Z]{26}$/;
-
-export const noSuchApplication = () =>
-  new ApiError('APPLICATION_NOT_FOUND', 'The application does not exist.', {
-    field: 'credit_application_id',
-  });
-
-function applicationIdOf({ credit_application_id: id }: ApplicationPath['Params']): string {
-  if (!APPLICATION_ID.test(id)) throw noSuchApplication();
+function applicationIdOf({ credit_application_id: id }: { readonly credit_application_id: string }): string {
+  if (!APPLICATION_ID.test(id)) throw refused('APPLICATION_NOT_FOUND');
   return id;
 }
 
@@ -49,136 +45,172 @@ function warnOutOfScope(request: FastifyRequest, wanted: Readonly<Record<string,
   );
 }
 
-export function createCreditApplication(
-  app: FastifyInstance,
-  queries: ApiQueries,
-  metrics: Pick<ApiMetrics, 'crowdedQuoteApplications'>,
-): void {
-  const sendAnswer = answerer(createdApplicationSchema);
+const tag = 'Credit applications';
 
-  app.post('/internal/v1/credit-applications', async (request, reply) => {
-    const wanted = bodyOf(readApplicationRequest, request.body);
-    const { service, id: requestId } = request;
-    const answer = await queries.createApplication({ ...wanted, service, requestId });
-    if ('ofOthers' in answer && answer.ofOthers) {
-      const { lender, quoteId, creditProduct } = wanted;
-      warnOutOfScope(request, { lender, quoteId, creditProduct });
-    }
-    if (answer.kind !== 'created') throw refusal(answer);
-    if (answer.isNew) await noteCrowdedQuote(request, answer.application);
-    return sendAnswer(reply, createdToWire(answer.application));
-  });
-
-  /** The application is committed, so a failure here must not change its answer. */
-  async function noteCrowdedQuote(request: FastifyRequest, application: Application): Promise<void> {
-    try {
-      const warning = await queries.warnOfCrowdedQuote(application);
-      if (warning === null) return;
-      metrics.crowdedQuoteApplications.inc();
-      const { kind, partnerId, environment, details } = warning.event;
-      const text = describeOperatorEvent(kind, details);
-      if (warning.isNew) request.log.warn({ kind, partnerId, environment, ...details }, text);
-    } catch (error) {
-      request.log.warn({ err: error }, 'the applications of a quote could not be counted');
-    }
-  }
+interface CreateDeps extends WithQueries {
+  readonly metrics: Pick<ApiMetrics, 'crowdedQuoteApplications'>;
 }
 
-type Refusal = Exclude<CreateApplicationAnswer, { kind: 'created' }>;
+const createCreditApplication = operation({
+  call: 'POST /internal/v1/credit-applications',
+  id: 'createCreditApplication',
+  tag,
+  summary: 'Open a credit application',
+  description:
+    'From a finance link, whole or by its parameters. What is applied for must have been quoted: with a product, that product of ' +
+    'the lender for these amounts; without one, the amounts of any product of the lender that fitted or, when one fitted, of the ' +
+    'summary’s link. The same lender and ' +
+    'reference again, with the same content, answers the same. The partner is told (`credit_application.created`).',
+  query: 'ignored',
+  body: applicationRequest,
+  answers: { 200: ['It is open, now or since an earlier request.', createdApplicationSchema] },
+  codes: [
+    'INVALID_LENDER_REFERENCE',
+    'LENDER_NOT_FOUND',
+    'QUOTE_NOT_FOUND',
+    'PRODUCT_NOT_QUOTED',
+    'APPLICATION_EXISTS',
+    'AMOUNTS_NOT_QUOTED',
+    'MERCHANT_REFERENCE_MISMATCH',
+  ],
+  wrong: [
+    { lender: 'Lender A' },
+    { lender: null },
+    { loan_amount: '900.001' },
+    { quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B7' },
+  ],
+  handler: ({ queries, metrics }: CreateDeps) => {
+    const sendAnswer = answerer(createdApplicationSchema);
+    return async (request, reply) => {
+      const wanted = bodyOf(applicationRequest.read, request.body);
+      const { service, id: requestId } = request;
+      const answer = await queries.createApplication({ ...wanted, service, requestId });
+      if ('ofOthers' in answer && answer.ofOthers) {
+        const { lender, quoteId, creditProduct } = wanted;
+        warnOutOfScope(request, { lender, quoteId, creditProduct });
+      }
+      if (answer.kind !== 'created') throw refusalOf(answer);
+      if (answer.isNew) await noteCrowdedQuote(request, answer.application);
+      return sendAnswer(reply, createdToWire(answer.application));
+    };
 
-const MEANT: Readonly<Record<Refusal['kind'], readonly [InternalErrorCode, message: string, field: string]>> =
-  {
-    exists: [
-      'APPLICATION_EXISTS',
-      "The lender's reference stands for another application.",
-      'lender_reference',
-    ],
-    lender_not_found: ['LENDER_NOT_FOUND', 'The lender does not exist.', 'lender'],
-    reference_format: [
-      'INVALID_LENDER_REFERENCE',
-      "lender_reference is not of the lender's form.",
-      'lender_reference',
-    ],
-    quote_not_found: ['QUOTE_NOT_FOUND', 'The quote does not exist.', 'service_quote_id'],
-    product_not_quoted: [
-      'PRODUCT_NOT_QUOTED',
-      'The quote offered no such product of your lender.',
-      'credit_product',
-    ],
-    amounts_not_quoted: ['AMOUNTS_NOT_QUOTED', 'These amounts were not quoted.', 'loan_amount'],
-    merchant_reference_differs: [
-      'MERCHANT_REFERENCE_MISMATCH',
-      "merchant_reference is not the quote's.",
-      'merchant_reference',
-    ],
-  };
+    /** The application is committed, so a failure here must not change its answer. */
+    async function noteCrowdedQuote(request: FastifyRequest, application: Application): Promise<void> {
+      try {
+        const warning = await queries.warnOfCrowdedQuote(application);
+        if (warning === null) return;
+        metrics.crowdedQuoteApplications.inc();
+        const { kind, partnerId, environment, details } = warning.event;
+        const text = describeOperatorEvent(kind, details);
+        if (warning.isNew) request.log.warn({ kind, partnerId, environment, ...details }, text);
+      } catch (error) {
+        request.log.warn({ err: error }, 'the applications of a quote could not be counted');
+      }
+    }
+  },
+});
 
-function refusal(answer: Refusal): ApiError {
-  const [code, message, field] = MEANT[answer.kind];
-  const other = answer.kind === 'exists' && { credit_application_id: answer.application.applicationId };
-  return new ApiError(code, message, { field, ...other });
+function refusalOf(answer: Exclude<CreateApplicationAnswer, { kind: 'created' }>): ApiError {
+  if (answer.kind === 'exists') return refused('APPLICATION_EXISTS', answer.application.applicationId);
+  return refused(CODES[answer.kind]);
 }
 
-const PATH = '/internal/v1/credit-applications/:credit_application_id';
+const CODES = {
+  lender_not_found: 'LENDER_NOT_FOUND',
+  reference_format: 'INVALID_LENDER_REFERENCE',
+  quote_not_found: 'QUOTE_NOT_FOUND',
+  product_not_quoted: 'PRODUCT_NOT_QUOTED',
+  amounts_not_quoted: 'AMOUNTS_NOT_QUOTED',
+  merchant_reference_differs: 'MERCHANT_REFERENCE_MISMATCH',
+} as const;
 
-export function recordLenderEvent(
-  app: FastifyInstance,
-  queries: ApiQueries,
-  metrics: Pick<ApiMetrics, 'lenderContradictions'>,
-): void {
-  const sendAnswer = answerer(lenderEventResponseSchema);
+const getCreditApplication = operation({
+  call: 'GET /internal/v1/credit-applications/{credit_application_id}',
+  id: 'getCreditApplication',
+  tag,
+  summary: 'Read a credit application with its history',
+  description: 'For an integration that has lost an answer of ours, or is asked where an application stands.',
+  query: 'ignored',
+  anyId: true,
+  answers: {
+    200: [
+      'The application, all that its lender told, and all that its partner is told.',
+      applicationResponseSchema,
+    ],
+  },
+  codes: ['APPLICATION_NOT_FOUND'],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(applicationResponseSchema);
+    return async (request, reply) => {
+      const applicationId = applicationIdOf(request.params);
+      const story = await queries.findApplication(applicationId, request.service);
+      if (story === null) {
+        if (await queries.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
+        throw refused('APPLICATION_NOT_FOUND');
+      }
+      return sendAnswer(reply, applicationToWire(story));
+    };
+  },
+});
 
-  app.post<ApplicationPath>(`${PATH}/lender-events`, async (request, reply) => {
-    const applicationId = applicationIdOf(request.params);
-    const sent = bodyOf(readLenderEvent, request.body);
-    if (sent.occurred_at.getTime() > Date.now() + MOST_MINUTES_AHEAD * 60_000)
-      throw invalidField('occurred_at', `is more than ${MOST_MINUTES_AHEAD} minutes in the future.`);
-    const answer = await queries.recordLenderEvent({
-      applicationId,
-      lenderEventId: sent.lender_event_id,
-      status: sent.status,
-      occurredAt: sent.occurred_at,
-      service: request.service,
-      requestId: request.id,
-    });
-    if (answer.kind === 'application_not_found') {
-      if (answer.ofOthers) warnOutOfScope(request, { applicationId });
-      throw noSuchApplication();
-    }
-    if (answer.kind === 'exists') {
-      const message = "The lender's event id stands for another event.";
-      throw new ApiError('LENDER_EVENT_EXISTS', message, { field: 'lender_event_id' });
-    }
-    for (const { kind, partnerId, environment, details } of answer.contradictions) {
-      const { lender, from, to } = details as Record<'lender' | 'from' | 'to', string>;
-      metrics.lenderContradictions.inc({ lender, from, to });
-      request.log.warn(
-        { requestId: request.id, kind, partnerId, environment, ...details },
-        describeOperatorEvent(kind, details),
-      );
-    }
-    return sendAnswer(reply, {
-      credit_application_id: answer.event.applicationId,
-      ...eventToWire(answer.event),
-      outcome: answer.event.verdict,
-      application_status: answer.event.stateAfter,
-    });
-  });
+interface RecordDeps extends WithQueries {
+  readonly metrics: Pick<ApiMetrics, 'lenderContradictions'>;
 }
 
-export function getCreditApplication(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(applicationResponseSchema);
+const recordLenderEvent = operation({
+  call: 'POST /internal/v1/credit-applications/{credit_application_id}/lender-events',
+  id: 'recordLenderEvent',
+  tag,
+  summary: "Record a lender's status",
+  description:
+    'The same `lender_event_id` again, with the same content, answers the same. Every event is stored; `outcome` says what came of ' +
+    'it. Send them as they come: steps may be left out, and one that comes early waits for what is missing, for ten minutes unless ' +
+    'configured otherwise. Then it is applied without.',
+  query: 'ignored',
+  anyId: true,
+  body: lenderEventRequest,
+  answers: { 200: ['It is stored, now or since an earlier request.', lenderEventResponseSchema] },
+  codes: ['APPLICATION_NOT_FOUND', 'LENDER_EVENT_EXISTS'],
+  wrong: [{ status: 'lost' }, { lender_event_id: null }],
+  handler: ({ queries, metrics }: RecordDeps) => {
+    const sendAnswer = answerer(lenderEventResponseSchema);
+    return async (request, reply) => {
+      const applicationId = applicationIdOf(request.params);
+      const sent = bodyOf(lenderEventRequest.read, request.body);
+      if (sent.occurred_at.getTime() > Date.now() + MOST_MINUTES_AHEAD * 60_000)
+        throw invalidField('occurred_at', `is more than ${MOST_MINUTES_AHEAD} minutes in the future.`);
+      const answer = await queries.recordLenderEvent({
+        applicationId,
+        lenderEventId: sent.lender_event_id,
+        status: sent.status,
+        occurredAt: sent.occurred_at,
+        service: request.service,
+        requestId: request.id,
+      });
+      if (answer.kind === 'application_not_found') {
+        if (answer.ofOthers) warnOutOfScope(request, { applicationId });
+        throw refused('APPLICATION_NOT_FOUND');
+      }
+      if (answer.kind === 'exists') throw refused('LENDER_EVENT_EXISTS');
+      for (const { kind, partnerId, environment, details } of answer.contradictions) {
+        const { lender, from, to } = details as Record<'lender' | 'from' | 'to', string>;
+        metrics.lenderContradictions.inc({ lender, from, to });
+        request.log.warn(
+          { requestId: request.id, kind, partnerId, environment, ...details },
+          describeOperatorEvent(kind, details),
+        );
+      }
+      return sendAnswer(reply, {
+        credit_application_id: answer.event.applicationId,
+        ...eventToWire(answer.event),
+        outcome: answer.event.verdict,
+        application_status: answer.event.stateAfter,
+      });
+    };
+  },
+});
 
-  app.get<ApplicationPath>(PATH, async (request, reply) => {
-    const applicationId = applicationIdOf(request.params);
-    const story = await queries.findApplication(applicationId, request.service);
-    if (story === null) {
-      if (await queries.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
-      throw noSuchApplication();
-    }
-    return sendAnswer(reply, applicationToWire(story));
-  });
-}
+export const lenderOperations = [createCreditApplication, getCreditApplication, recordLenderEvent];
 
 function createdToWire(application: Application): CreatedApplicationBody['data'] {
   return {
@@ -240,16 +272,23 @@ function applicationToWire(story: ApplicationStory): ApplicationBody['data'] {
   };
 }
 
-export function getApplicationForPartner(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(partnerApplicationSchema);
-  const { url, options } = idRoute('/v1/credit-applications/{credit_application_id}');
-
-  app.get<ApplicationPath>(url, options, async ({ params, caller }, reply) => {
-    const found = await queries.findPartnerApplication(params.credit_application_id, caller);
-    if (found === null) throw noSuchApplication();
-    return sendAnswer(reply, partnerApplicationToWire(found));
-  });
-}
+export const getApplicationForPartner = operation({
+  call: 'GET /v1/credit-applications/{credit_application_id}',
+  id: 'getCreditApplication',
+  tag: 'Applications',
+  summary: 'Read a credit application',
+  description: 'The state that it is in now and each of its events, for a receiver that has missed some.',
+  answers: { 200: ['The application.', partnerApplicationSchema, partnerApplicationExamples] },
+  codes: ['APPLICATION_NOT_FOUND'],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(partnerApplicationSchema);
+    return async ({ params, caller }, reply) => {
+      const found = await queries.findPartnerApplication(params.credit_application_id, caller);
+      if (found === null) throw refused('APPLICATION_NOT_FOUND');
+      return sendAnswer(reply, partnerApplicationToWire(found));
+    };
+  },
+});
 
 export function partnerApplicationToWire(one: PartnerApplication): PartnerApplicationBody['data'] {
   return {

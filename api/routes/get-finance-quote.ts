@@ -1,11 +1,10 @@
-import type { FastifyInstance } from 'fastify';
-import { quoteRequestSchema, type QuoteRequestBody } from '../../contracts/quote-request';
+import { quoteRequest, type QuoteRequestBody } from '../../contracts/quote-request';
 import {
+  quoteExamples,
   quoteResponseSchema,
   type ProductItem,
   type QuoteResponseBody,
 } from '../../contracts/quote-response';
-import { bodyValidator } from '../../contracts/validate';
 import type { FittedProduct, QuoteRow } from '../../db/quotes/store';
 import { formatPence } from '../../domain/money';
 import {
@@ -23,66 +22,87 @@ import { serializer } from '../answers';
 import { bodyOf } from '../body';
 import type { Catalogue, CatalogueMerchant } from '../catalogue';
 import type { Caller } from '../checks';
-import { ApiError, invalidField } from '../errors';
+import { invalidField, refused } from '../errors';
+import { operation } from '../operation';
 
 export interface GetFinanceQuoteDeps {
   readonly catalogue: Pick<Catalogue, 'findMerchant'>;
   readonly storeQuote: (row: QuoteRow) => Promise<void>;
 }
 
-export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps): void {
-  // Designated test merchants exist for every key, and are not stored.
-  const find: Catalogue['findMerchant'] = (merchantId) => {
-    const designated = TEST_MERCHANTS.get(merchantId);
-    return designated
-      ? { merchantId, onlyFor: null, setup: completeMerchant(designated.merchant) }
-      : deps.catalogue.findMerchant(merchantId);
-  };
-  const validate = bodyValidator(quoteRequestSchema);
-  const serialize = serializer<QuoteResponseBody>(quoteResponseSchema);
+export const getFinanceQuote = operation({
+  call: 'POST /v1/finance-quote',
+  id: 'getFinanceQuote',
+  tag: 'Quotes',
+  summary: 'Get a finance quote',
+  description:
+    'Prices every credit product of the merchant for this basket, stores the quote and returns a ready-to-display summary. ' +
+    'Fields are checked in the order of the request body. Show nothing when `data.summary.display` is false. ' +
+    'The test merchants M000001 (standard), M000002 (not authorised), M000003 (nothing fits), M000004 (deposit raised) ' +
+    'and M000005 (set-up incomplete) answer every key.',
+  query: 'ignored',
+  body: quoteRequest,
+  answers: { 200: ['The quote. `data.products` can be empty.', quoteResponseSchema, quoteExamples] },
+  codes: ['MERCHANT_NOT_FOUND', 'AMOUNT_TOO_LOW', 'AMOUNT_TOO_HIGH', 'MERCHANT_CONFIGURATION_INCOMPLETE'],
+  wrong: [
+    { merchant_finance_url: 'http://shop.example/finance' },
+    { merchant_id: null, loan_amount: null },
+    { loan_amount: '900.001' },
+  ],
+  handler: (deps: GetFinanceQuoteDeps) => {
+    // Designated test merchants exist for every key, and are not stored.
+    const find: Catalogue['findMerchant'] = (merchantId) => {
+      const designated = TEST_MERCHANTS.get(merchantId);
+      return designated
+        ? { merchantId, onlyFor: null, setup: completeMerchant(designated.merchant) }
+        : deps.catalogue.findMerchant(merchantId);
+    };
+    const serialize = serializer<QuoteResponseBody>(quoteResponseSchema);
 
-  app.post('/v1/finance-quote', async (request, reply) => {
-    const body = bodyOf(validate, request.body);
-    const { caller } = request;
-    if (body.partner_id !== caller.partnerId) throw invalidField('partner_id', 'does not match the API key.');
-    const found = find(body.merchant_id);
-    const merchant = usable(found instanceof Promise ? await found : found, body.merchant_id, caller);
-    checkLimits(body.loan_amount);
+    return async (request, reply) => {
+      const body = bodyOf(quoteRequest.read, request.body);
+      const { caller } = request;
+      if (body.partner_id !== caller.partnerId)
+        throw invalidField('partner_id', 'does not match the API key.');
+      const found = find(body.merchant_id);
+      const merchant = usable(found instanceof Promise ? await found : found, body.merchant_id, caller);
+      checkLimits(body.loan_amount);
 
-    const at = new Date();
-    const quoteId = newQuoteId(at);
-    const quote = priceQuote({
-      merchant,
-      loanPence: body.loan_amount.pence,
-      depositPence: body.customer_deposit?.pence ?? 0,
-      merchantFinanceUrl: body.merchant_finance_url,
-      merchantReference: body.merchant_reference,
-      quoteId,
-      today: ukDay(at),
-    });
-    const response = serialize(quoteToWire(quote, quoteId, body.merchant_reference));
-    // These are bytes, because Fastify would measure the length of a text first, which converts it twice.
-    const bytes = Buffer.from(response);
-    // Stored before it is answered, so that each id that a partner gets has its row.
-    await deps.storeQuote({
-      quoteId,
-      partnerId: caller.partnerId,
-      keyId: caller.keyId,
-      environment: caller.environment,
-      merchantId: merchant.merchantId,
-      loanPence: body.loan_amount.pence,
-      depositPence: body.customer_deposit?.pence ?? null,
-      usedDepositPence: quote.depositPence,
-      merchantFinanceUrl: body.merchant_finance_url,
-      merchantReference: body.merchant_reference,
-      requestId: request.id,
-      response,
-      fitted: fittedProducts(quote),
-    });
-    void reply.type('application/json; charset=utf-8');
-    return bytes;
-  });
-}
+      const at = new Date();
+      const quoteId = newQuoteId(at);
+      const quote = priceQuote({
+        merchant,
+        loanPence: body.loan_amount.pence,
+        depositPence: body.customer_deposit?.pence ?? 0,
+        merchantFinanceUrl: body.merchant_finance_url,
+        merchantReference: body.merchant_reference,
+        quoteId,
+        today: ukDay(at),
+      });
+      const response = serialize(quoteToWire(quote, quoteId, body.merchant_reference));
+      // These are bytes, because Fastify would measure the length of a text first, which converts it twice.
+      const bytes = Buffer.from(response);
+      // Stored before it is answered, so that each id that a partner gets has its row.
+      await deps.storeQuote({
+        quoteId,
+        partnerId: caller.partnerId,
+        keyId: caller.keyId,
+        environment: caller.environment,
+        merchantId: merchant.merchantId,
+        loanPence: body.loan_amount.pence,
+        depositPence: body.customer_deposit?.pence ?? null,
+        usedDepositPence: quote.depositPence,
+        merchantFinanceUrl: body.merchant_finance_url,
+        merchantReference: body.merchant_reference,
+        requestId: request.id,
+        response,
+        fitted: fittedProducts(quote),
+      });
+      void reply.type('application/json; charset=utf-8');
+      return bytes;
+    };
+  },
+});
 
 /**
  * The merchant to quote for.
@@ -90,28 +110,16 @@ export function getFinanceQuote(app: FastifyInstance, deps: GetFinanceQuoteDeps)
  */
 function usable(found: CatalogueMerchant | undefined, merchantId: string, caller: Caller): Merchant {
   if (found === undefined || (found.onlyFor !== null && !found.onlyFor.has(caller.partnerId)))
-    throw new ApiError('MERCHANT_NOT_FOUND', 'The merchant does not exist.', { merchant_id: merchantId });
+    throw refused('MERCHANT_NOT_FOUND', merchantId);
   if ('missingFields' in found.setup)
-    throw new ApiError(
-      'MERCHANT_CONFIGURATION_INCOMPLETE',
-      "The merchant's set-up is incomplete. Retrying does not help until the service completes it.",
-      { merchant_id: merchantId, missing_fields: found.setup.missingFields },
-    );
+    throw refused('MERCHANT_CONFIGURATION_INCOMPLETE', merchantId, found.setup.missingFields);
   return found.setup.merchant;
 }
 
 /** The limits are those of credit products in general, not of the merchant's own range. */
 function checkLimits(loan: QuoteRequestBody['loan_amount']): void {
-  if (loan.pence < LOWEST_LOAN_PENCE)
-    throw new ApiError('AMOUNT_TOO_LOW', 'loan_amount is below the minimum of £10.00.', {
-      provided_loan_amount: loan.pounds,
-      minimum_required: LOWEST_LOAN_PENCE / 100,
-    });
-  if (loan.pence > HIGHEST_LOAN_PENCE)
-    throw new ApiError('AMOUNT_TOO_HIGH', 'loan_amount is above the maximum of £2,000,000.00.', {
-      provided_loan_amount: loan.pounds,
-      maximum_allowed: HIGHEST_LOAN_PENCE / 100,
-    });
+  if (loan.pence < LOWEST_LOAN_PENCE) throw refused('AMOUNT_TOO_LOW', loan.pounds);
+  if (loan.pence > HIGHEST_LOAN_PENCE) throw refused('AMOUNT_TOO_HIGH', loan.pounds);
 }
 
 const NOT_AUTHORISED_NOTICE = {

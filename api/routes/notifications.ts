@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
-import type { ErrorDetails } from '../../contracts/errors';
 import {
+  listNotificationsQuerySchema,
+  notificationExamples,
+  notificationListExamples,
   notificationListSchema,
   notificationReasons,
   notificationResponseSchema,
-  readListQuery,
+  resendExamples,
   resendResponseSchema,
   type ListNotificationsQuery,
   type NotificationBody,
@@ -17,51 +18,59 @@ import { Refused } from '../../db/refused';
 import type { Tenant } from '../../domain/tenant';
 import { answerer } from '../answers';
 import type { Caller } from '../checks';
-import { ApiError, invalidField, notRegistered } from '../errors';
-import { idRoute } from '../observe';
-import type { ApiQueries } from '../queries';
+import { invalidField, refused, type ApiError } from '../errors';
+import { operation } from '../operation';
+import type { WithQueries } from '../queries';
 import { shownReason } from './send-test-notification';
 
 const END = lowestNotificationId(2 ** 48 - 1);
 
-export function listNotifications(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(notificationListSchema);
-  const cursors = createCursors(queries.cursorSecret);
-  const options = { config: { readQuery: readListQuery } };
+const listNotifications = operation({
+  call: 'GET /v1/notifications',
+  id: 'listNotifications',
+  tag: 'Notifications',
+  summary: 'List notifications',
+  description:
+    'What you were or will be sent in the environment of the key, newest first, tests included. Filters are joined by and. ' +
+    'Whatever is listed when you begin is in your pages once, whatever is added meanwhile.',
+  query: listNotificationsQuerySchema,
+  answers: { 200: ['A page.', notificationListSchema, notificationListExamples] },
+  wrong: [{ limit: '101' }],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(notificationListSchema);
+    const cursors = createCursors(queries.cursorSecret);
+    return async ({ caller, query }, reply) => {
+      const scope = scopeOf(caller, query);
+      const { notifications, next } = await queries.listNotifications({
+        partnerId: caller.partnerId,
+        environment: caller.environment,
+        eventId: query.event_id,
+        applicationId: query.credit_application_id,
+        merchantReference: query.merchant_reference,
+        status: query.status,
+        eventType: query.event_type,
+        sequence: query.sequence,
+        ...(await spanOf(query, scope, cursors)),
+        limit: query.limit,
+      });
+      return sendAnswer(reply, {
+        notifications: notifications.map(notificationToWire),
+        next_cursor: next && (await cursors.seal(next.slice('ntf_'.length), scope)),
+      });
+    };
+  },
+});
 
-  app.get<{ Querystring: ListNotificationsQuery }>('/v1/notifications', options, async (request, reply) => {
-    const { caller, query } = request;
-    const scope = scopeOf(caller, query);
-    const { notifications, next } = await queries.listNotifications({
-      partnerId: caller.partnerId,
-      environment: caller.environment,
-      eventId: query.event_id,
-      applicationId: query.credit_application_id,
-      merchantReference: query.merchant_reference,
-      status: query.status,
-      eventType: query.event_type,
-      sequence: query.sequence,
-      ...(await spanOf(query, scope)),
-      limit: query.limit,
-    });
-    return sendAnswer(reply, {
-      notifications: notifications.map(notificationToWire),
-      next_cursor: next && (await cursors.seal(next.slice('ntf_'.length), scope)),
-    });
-  });
-
-  async function spanOf(query: ListNotificationsQuery, scope: string) {
-    const { created_from: from, created_to: to, cursor } = query;
-    if (from !== undefined && to !== undefined && from >= to)
-      throw invalidField('created_to', 'must lie after created_from.');
-    const fromId = from === undefined ? 'ntf_' : lowestNotificationId(from.getTime());
-    if (cursor === undefined)
-      return { fromId, beforeId: to === undefined ? END : lowestNotificationId(to.getTime()) };
-    const position = await cursors.open(cursor, scope);
-    if (position === null)
-      throw invalidField('cursor', 'is not the next_cursor of a page with these filters.');
-    return { fromId, beforeId: `ntf_${position}` };
-  }
+async function spanOf(query: ListNotificationsQuery, scope: string, cursors: Cursors) {
+  const { created_from: from, created_to: to, cursor } = query;
+  if (from !== undefined && to !== undefined && from >= to)
+    throw invalidField('created_to', 'must lie after created_from.');
+  const fromId = from === undefined ? 'ntf_' : lowestNotificationId(from.getTime());
+  if (cursor === undefined)
+    return { fromId, beforeId: to === undefined ? END : lowestNotificationId(to.getTime()) };
+  const position = await cursors.open(cursor, scope);
+  if (position === null) throw invalidField('cursor', 'is not the next_cursor of a page with these filters.');
+  return { fromId, beforeId: `ntf_${position}` };
 }
 
 /**
@@ -75,6 +84,8 @@ function scopeOf({ partnerId, environment }: Caller, query: ListNotificationsQue
 
 const MAC_BYTES = 16;
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+type Cursors = ReturnType<typeof createCursors>;
 
 /**
  * Cursors of pages: a position (a ULID) and an HMAC-SHA256 over it and its scope, in base64url, so that
@@ -107,53 +118,55 @@ function createCursors(readSecret: () => Promise<Buffer>) {
   };
 }
 
-// The path parameter of a notification's routes. A path without a well-formed id answers 404 `NOT_FOUND`.
-interface NotificationPath {
-  Params: { readonly notification_id: string };
+const getNotification = operation({
+  call: 'GET /v1/notifications/{notification_id}',
+  id: 'getNotification',
+  tag: 'Notifications',
+  summary: 'Read a notification',
+  description: 'With its payload, byte for byte, and every attempt.',
+  answers: { 200: ['The notification.', notificationResponseSchema, notificationExamples] },
+  codes: ['NOTIFICATION_NOT_FOUND'],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(notificationResponseSchema);
+    return async ({ params, caller }, reply) => {
+      const found = await queries.findNotification(params.notification_id, caller);
+      if (found === null) throw refused('NOTIFICATION_NOT_FOUND');
+      return sendAnswer(reply, notificationWithLog(found));
+    };
+  },
+});
+
+const resendNotification = operation({
+  call: 'POST /v1/notifications/{notification_id}/resend',
+  id: 'resendNotification',
+  tag: 'Notifications',
+  summary: 'Send a notification again',
+  description:
+    'Sends one that has ended, or is held, once more: the same event id and body, a new timestamp and signature, and the whole ' +
+    'retry ladder. Send no body. It is counted once, however often it is delivered.',
+  answers: { 202: ['It is sent again.', resendResponseSchema, resendExamples] },
+  codes: ['NOTIFICATION_NOT_FOUND', 'NOTIFICATION_NOT_RESENDABLE', 'WEBHOOK_NOT_REGISTERED'],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(resendResponseSchema);
+    return async ({ params: { notification_id }, caller }, reply) => {
+      const { keyId, partnerId, environment } = caller;
+      const by = { owner: { partnerId, environment }, keyId };
+      const { eventId } = await queries.resendNotification(notification_id, by).catch((error: unknown) => {
+        throw error instanceof Refused ? refusalOf(error, environment) : error;
+      });
+      return sendAnswer(reply, { notification_id, event_id: eventId, status: 'pending' }, 202);
+    };
+  },
+});
+
+function refusalOf({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
+  if (reason === 'not_found') return refused('NOTIFICATION_NOT_FOUND');
+  if (why === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
+  const known = why === 'test' || why === 'payload_removed' ? why : 'under_way';
+  return refused('NOTIFICATION_NOT_RESENDABLE', known);
 }
 
-const noSuchNotification = () =>
-  new ApiError('NOTIFICATION_NOT_FOUND', 'The notification does not exist.', { field: 'notification_id' });
-
-export function getNotification(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(notificationResponseSchema);
-  const { url, options } = idRoute('/v1/notifications/{notification_id}');
-
-  app.get<NotificationPath>(url, options, async (request, reply) => {
-    const found = await queries.findNotification(request.params.notification_id, request.caller);
-    if (found === null) throw noSuchNotification();
-    return sendAnswer(reply, notificationWithLog(found));
-  });
-}
-
-type NotResendable = NonNullable<ErrorDetails['reason']>;
-const WHY_NOT: Readonly<Record<NotResendable, string>> = {
-  under_way: 'The notification is under way: wait until it has ended.',
-  test: 'Tests are not sent again: send a new one.',
-  payload_removed: 'The payload of the notification has been removed, as its time of keeping is over.',
-};
-
-export function resendNotification(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(resendResponseSchema);
-  const { url, options } = idRoute('/v1/notifications/{notification_id}/resend');
-
-  app.post<NotificationPath>(url, options, async (request, reply) => {
-    const { notification_id } = request.params;
-    const { keyId, partnerId, environment } = request.caller;
-    const by = { owner: { partnerId, environment }, keyId };
-    const { eventId } = await queries.resendNotification(notification_id, by).catch((error: unknown) => {
-      throw error instanceof Refused ? resendRefusal(error, environment) : error;
-    });
-    return sendAnswer(reply, { notification_id, event_id: eventId, status: 'pending' }, 202);
-  });
-}
-
-function resendRefusal({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
-  if (reason === 'not_found') return noSuchNotification();
-  if (why === 'no_endpoint') return notRegistered(environment);
-  const known = (Object.keys(WHY_NOT) as NotResendable[]).find((one) => one === why) ?? 'under_way';
-  return new ApiError('NOTIFICATION_NOT_RESENDABLE', WHY_NOT[known], { reason: known });
-}
+export const notificationOperations = [listNotifications, getNotification, resendNotification];
 
 export const moment = (ms: number) => new Date(ms).toISOString();
 const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));

@@ -1,8 +1,10 @@
-import type { FastifyInstance } from 'fastify';
 import {
-  readRecoverRequest,
+  recoverDryRunExamples,
   recoverDryRunSchema,
+  recoverExamples,
+  recoverRequest,
   recoverResponseSchema,
+  recoveryExamples,
   recoveryResponseSchema,
   type RecoveryBody,
 } from '../../contracts/notification-recovery';
@@ -13,57 +15,79 @@ import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
 import { answerer } from '../answers';
 import { bodyOf } from '../body';
 import type { Caller } from '../checks';
-import { ApiError, invalidField, notRegistered } from '../errors';
-import { idRoute } from '../observe';
-import type { ApiQueries } from '../queries';
+import { invalidField, refused, type ApiError } from '../errors';
+import { operation } from '../operation';
+import type { WithQueries } from '../queries';
 import { moment } from './notifications';
 
-export function recoverNotifications(app: FastifyInstance, queries: ApiQueries): void {
-  const sendCount = answerer(recoverDryRunSchema);
-  const sendAnswer = answerer(recoverResponseSchema);
-
-  app.post('/v1/notifications/recover', async ({ caller, body }, reply) => {
-    const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(readRecoverRequest, body);
-    if (since >= until) throw invalidField('created_to', 'must lie after created_from.');
-    const { keyId, partnerId, environment } = caller;
-    const wanted = { owner: { partnerId, environment }, keyId, since, until };
-    const refuse = (error: unknown) => {
-      throw error instanceof Refused ? refusal(error, caller) : error;
+const recoverNotifications = operation({
+  call: 'POST /v1/notifications/recover',
+  id: 'recoverNotifications',
+  tag: 'Notifications',
+  summary: 'Send all that was missed again',
+  description:
+    'Everything `failed`, `held` or `expired` that was created in the span, which may begin at most 30 days ago, is sent again, in ' +
+    'order per application, at ten a second and behind what is live. One recovery at a time in each environment. Begin with ' +
+    '`dry_run: true`, which only counts.',
+  body: recoverRequest,
+  answers: {
+    200: ['Of a dry run: what would be sent again.', recoverDryRunSchema, recoverDryRunExamples],
+    202: ['The recovery has begun.', recoverResponseSchema, recoverExamples],
+  },
+  codes: ['RECOVERY_UNDER_WAY', 'RECOVERY_DISABLED', 'WEBHOOK_NOT_REGISTERED'],
+  wrong: [{ created_from: 'yesterday' }, { created_to: null }],
+  handler: ({ queries }: WithQueries) => {
+    const sendCount = answerer(recoverDryRunSchema);
+    const sendAnswer = answerer(recoverResponseSchema);
+    return async ({ caller, body }, reply) => {
+      const { created_from: since, created_to: until, dry_run: dryRun } = bodyOf(recoverRequest.read, body);
+      if (since >= until) throw invalidField('created_to', 'must lie after created_from.');
+      const { keyId, partnerId, environment } = caller;
+      const wanted = { owner: { partnerId, environment }, keyId, since, until };
+      const refuse = (error: unknown) => {
+        throw error instanceof Refused ? refusalOf(error, caller) : error;
+      };
+      if (dryRun)
+        return sendCount(reply, matchedToWire(await queries.countRecoverable(wanted).catch(refuse)));
+      const begun = await queries.recoverNotifications(wanted).catch(refuse);
+      return sendAnswer(reply, { recovery_id: begun.recoveryId, ...matchedToWire(begun) }, 202);
     };
-    if (dryRun) return sendCount(reply, matchedToWire(await queries.countRecoverable(wanted).catch(refuse)));
-    const begun = await queries.recoverNotifications(wanted).catch(refuse);
-    return sendAnswer(reply, { recovery_id: begun.recoveryId, ...matchedToWire(begun) }, 202);
-  });
-}
+  },
+});
 
 const matchedToWire = ({ matched, isMinimum }: Matched) => ({
   matched,
   ...(isMinimum && { matched_is_minimum: true as const }),
 });
 
-function refusal({ why, about }: Refused, { environment }: Caller): ApiError {
+function refusalOf({ why, about }: Refused, { environment }: Caller): ApiError {
   if (why === 'too_long_ago')
     return invalidField('created_from', `must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`);
   if (why === 'empty_span') return invalidField('created_from', 'must lie before now.');
-  if (why === 'no_endpoint') return notRegistered(environment);
-  if (why === 'disabled')
-    return new ApiError('RECOVERY_DISABLED', 'Recoveries are switched off for you: write to us.');
-  const message = `A recovery of the ${environment} environment is under way.`;
-  const details = { environment, ...(about !== undefined && { recovery_id: about }) };
-  return new ApiError('RECOVERY_UNDER_WAY', message, details);
+  if (why === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
+  if (why === 'disabled') return refused('RECOVERY_DISABLED');
+  return refused('RECOVERY_UNDER_WAY', environment, about);
 }
 
-export function getRecovery(app: FastifyInstance, queries: ApiQueries): void {
-  const sendAnswer = answerer(recoveryResponseSchema);
-  const { url, options } = idRoute('/v1/notifications/recoveries/{recovery_id}');
+const getRecovery = operation({
+  call: 'GET /v1/notifications/recoveries/{recovery_id}',
+  id: 'getRecovery',
+  tag: 'Notifications',
+  summary: 'Read how far a recovery has come',
+  description: 'How many of the span have been sent again so far, and what came of them.',
+  answers: { 200: ['The recovery.', recoveryResponseSchema, recoveryExamples] },
+  codes: ['RECOVERY_NOT_FOUND'],
+  handler: ({ queries }: WithQueries) => {
+    const sendAnswer = answerer(recoveryResponseSchema);
+    return async ({ params, caller }, reply) => {
+      const found = await queries.recoveryProgress(params.recovery_id, caller);
+      if (found === null) throw refused('RECOVERY_NOT_FOUND');
+      return sendAnswer(reply, toWire(found));
+    };
+  },
+});
 
-  app.get<{ Params: { readonly recovery_id: string } }>(url, options, async (request, reply) => {
-    const found = await queries.recoveryProgress(request.params.recovery_id, request.caller);
-    if (found === null)
-      throw new ApiError('RECOVERY_NOT_FOUND', 'The recovery does not exist.', { field: 'recovery_id' });
-    return sendAnswer(reply, toWire(found));
-  });
-}
+export const recoveryOperations = [recoverNotifications, getRecovery];
 
 function toWire(one: RecoveryProgress): RecoveryBody['data'] {
   const { resent, delivered, underWay } = one;

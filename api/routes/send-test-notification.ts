@@ -1,11 +1,12 @@
-import type { FastifyInstance } from 'fastify';
 import {
-  readTestQuery,
+  endedTestExamples,
+  openTestExamples,
   testFailureReasons,
+  testNotificationQuerySchema,
   testNotificationResponseSchema,
   type TestNotificationBody,
 } from '../../contracts/notifications';
-import { testEvent, type TestLender } from '../../contracts/webhook-event';
+import { testEvent } from '../../contracts/webhook-event';
 import type { NotificationProgress } from '../../db/notifications/notification';
 import { TEST_LIMIT_PER_MONTH, TestLimitReached } from '../../db/notifications/quota';
 import { Refused } from '../../db/refused';
@@ -13,9 +14,10 @@ import { isOpen, TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { newEventId, newNotificationId } from '../../runtime/ids';
 import { answerer } from '../answers';
 import type { Caller } from '../checks';
-import { ApiError, notRegistered } from '../errors';
+import { refused, type ApiError } from '../errors';
 import type { ApiMetrics } from '../observe';
-import type { ApiQueries } from '../queries';
+import { operation } from '../operation';
+import type { WithQueries } from '../queries';
 
 /** A first attempt takes at most 20 s. A caller can be asked to wait for ten. */
 const WAIT_MS = 10_000;
@@ -24,22 +26,39 @@ const LOOK_EVERY_MS = 1_000;
 /** A test under way may fail at any time, and then no longer counts. */
 const RETRY_WHILE_UNDER_WAY_SECONDS = 60;
 
-export interface SendTestNotificationDeps {
-  readonly queries: ApiQueries;
+export interface SendTestNotificationDeps extends WithQueries {
   readonly attempts: AttemptWatch;
   readonly metrics: Pick<ApiMetrics, 'testLimitRefused'>;
 }
 
 /** Writes a row and waits for its first attempt. Without Temporal the answer is 202 `queued`. */
-export function sendTestNotification(app: FastifyInstance, deps: SendTestNotificationDeps): void {
-  const { queries, attempts, metrics } = deps;
-  const sendAnswer = answerer(testNotificationResponseSchema);
-  const options = { config: { readQuery: readTestQuery } };
-
-  app.post<{ Querystring: { readonly lender?: TestLender } }>(
-    '/v1/notifications/test',
-    options,
-    async (request, reply) => {
+export const sendTestNotification = operation({
+  call: 'POST /v1/notifications/test',
+  id: 'sendTestNotification',
+  tag: 'Notifications',
+  summary: 'Send a test notification',
+  description:
+    'Sends a signed `credit_application.test` event to the endpoint that is registered for the environment of the key, and ' +
+    'waits up to 10 seconds for what comes of the first attempt. Send no body. 100 deliveries are allowed per environment ' +
+    'and month (UTC); one that is under way counts until it has ended. Set your timeout to 15 seconds or more.',
+  query: testNotificationQuerySchema,
+  answers: {
+    200: [
+      'The test has ended: `delivered`, your endpoint answered 2xx, or `failed`, and `data.reason` says why.',
+      testNotificationResponseSchema,
+      endedTestExamples,
+    ],
+    202: [
+      'Not delivered yet; `data.status` and `data.attempt` say why. It is tried three times within a minute.',
+      testNotificationResponseSchema,
+      openTestExamples,
+    ],
+  },
+  codes: ['WEBHOOK_NOT_REGISTERED', 'TEST_NOTIFICATION_LIMIT_REACHED'],
+  wrong: [{ lender: 'lender_c' }],
+  handler: ({ queries, attempts, metrics }: SendTestNotificationDeps) => {
+    const sendAnswer = answerer(testNotificationResponseSchema);
+    return async (request, reply) => {
       const { environment, partnerId } = request.caller;
       const at = new Date();
       const notificationId = newNotificationId(at);
@@ -56,7 +75,7 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
             const isOver = delivered >= TEST_LIMIT_PER_MONTH;
             void reply.header('Retry-After', isOver ? secondsToMonthEnd : RETRY_WHILE_UNDER_WAY_SECONDS);
           }
-          throw error instanceof Refused ? refusal(error, environment) : error;
+          throw error instanceof Refused ? refusalOf(error, environment) : error;
         });
         const progress = await firstAttempt();
         const status = testStatus(progress);
@@ -92,19 +111,20 @@ export function sendTestNotification(app: FastifyInstance, deps: SendTestNotific
           await subscription.next(Math.min(leftMs, LOOK_EVERY_MS));
         }
       }
-    },
-  );
-}
+    };
+  },
+});
 
-function refusal(refused: Refused, environment: Caller['environment']): ApiError {
-  if (!(refused instanceof TestLimitReached)) return notRegistered(environment);
-  const limit = TEST_LIMIT_PER_MONTH;
-  const { delivered, reserved, monthEndsAt } = refused.use;
-  return new ApiError(
-    'TEST_NOTIFICATION_LIMIT_REACHED',
-    `All ${limit} test notifications of this month are delivered or under way in the ${environment} environment.`,
-    { environment, limit, delivered, in_progress: reserved, month_ends_at: monthEndsAt.toISOString() },
-  );
+function refusalOf(why: Refused, environment: Caller['environment']): ApiError {
+  if (!(why instanceof TestLimitReached)) return refused('WEBHOOK_NOT_REGISTERED', environment);
+  const { delivered, reserved, monthEndsAt } = why.use;
+  return refused('TEST_NOTIFICATION_LIMIT_REACHED', {
+    environment,
+    limit: TEST_LIMIT_PER_MONTH,
+    delivered,
+    in_progress: reserved,
+    month_ends_at: monthEndsAt.toISOString(),
+  });
 }
 
 function testStatus(progress: NotificationProgress | null): TestNotificationBody['data']['status'] {

@@ -1,13 +1,16 @@
 import type postgres from 'postgres';
 import { ulid } from 'ulid';
-import { applicationEventText, type ApplicationEvent } from '../../contracts/webhook-event';
+import {
+  applicationEventExamples,
+  applicationEventText,
+  type ApplicationEvent,
+} from '../../contracts/webhook-event';
 import { insertStatusNotification } from '../../db/notifications/create';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import { type Database, hint } from '../../db/postgres/connect';
 import { creditApplications, deliveries, notifications } from '../../db/schema';
-import { EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { addEndpoint } from '../../test/support/notifications';
 import { pause } from './bench';
 import type { Moment } from './receiver';
@@ -75,7 +78,7 @@ export async function storeChange(
   return [eventId, monotonicMs()];
 }
 
-const { value: example } = EVENT_EXAMPLES.CreditApplicationEvent.accepted;
+const { value: example } = applicationEventExamples.accepted;
 
 /** An event as our partners get it. */
 export function benchEvent(eventId: string, applicationId: string): ApplicationEvent {

@@ -1,14 +1,14 @@
 import { signEd25519, hmacSha256 } from '../../outbound/sender';
-import { EVENT_EXAMPLES } from '../openapi/examples';
-import { EXAMPLES } from '../openapi/partner-examples';
+import { webhookKeysExamples } from '../../contracts/webhook-endpoint';
+import { testEventExamples } from '../../contracts/webhook-event';
 import { signatureHeaders } from '../../domain/webhook';
 
 /** They sign the example in the documentation and nothing else. The public key is the one that the contract shows. */
 const SECRET = 'whsec_YW4gZXhhbXBsZSBzZWNyZXQsIHVzZWQgbm93aGVyZSE=';
 const PRIVATE_KEY = 'whsk_X3myUcsaKmXt6j8UGxpWbHe51OnenNwZ05VjIO6SbZc=';
-const PUBLIC_KEY = EXAMPLES.WebhookKeysResponse.one.value.data.keys[0]?.public_key ?? '';
+const PUBLIC_KEY = webhookKeysExamples.one.value.data.keys[0]?.public_key ?? '';
 
-const event = EVENT_EXAMPLES.TestEvent.lender_a.value;
+const event = testEventExamples.lender_a.value;
 const body = JSON.stringify(event);
 const signed = signatureHeaders({
   body,

@@ -1,38 +1,47 @@
-import { simulateApplicationSchema, simulateEventSchema } from '../../contracts/credit-application';
-import { errorSchema } from '../../contracts/errors';
-import * as recovery from '../../contracts/notification-recovery';
-import * as notifications from '../../contracts/notifications';
-import { quoteRequestSchema } from '../../contracts/quote-request';
-import { quoteResponseSchema } from '../../contracts/quote-response';
-import * as webhook from '../../contracts/webhook-event';
-import { componentSchemas, headers, requestIdParameters, type Json } from './parts';
-import { paths } from './partner-paths';
+import { partnerOperations } from '../../api/routes/operations';
+import { lenderOperations } from '../../api/routes/credit-applications';
+import { errorSchema, INTERNAL_REFUSALS, internalErrorSchema, REFUSALS } from '../../contracts/errors';
+import { pathsOf, schemasOf, type Listener } from './operations';
+import * as parts from './parts';
+import type { Json } from './portable';
 import { webhooks } from './webhooks';
 
-/** The schemas of bodies, as they are sent or received. */
-export const SCHEMAS = [
-  [quoteRequestSchema, 'input'],
-  [quoteResponseSchema, 'output'],
-  [notifications.testNotificationResponseSchema, 'output'],
-  [notifications.notificationListSchema, 'output'],
-  [notifications.notificationResponseSchema, 'output'],
-  [notifications.resendResponseSchema, 'output'],
-  [simulateApplicationSchema, 'input'],
-  [simulateEventSchema, 'input'],
-  [recovery.recoverRequestSchema, 'input'],
-  [recovery.recoverDryRunSchema, 'output'],
-  [recovery.recoverResponseSchema, 'output'],
-  [recovery.recoveryResponseSchema, 'output'],
-  [webhook.partnerApplicationSchema, 'output'],
-  [webhook.webhookKeysSchema, 'output'],
-  [webhook.webhookEndpointSchema, 'output'],
-  [errorSchema, 'output'],
-] as const;
+/** Where the headers are not those of every call with an accepted key: a request that fails before that has used none of its limit. */
+const PARTNER_HEADERS: Readonly<Record<number, Json>> = {
+  400: parts.requestIdHeader,
+  401: parts.unauthenticatedHeaders,
+  404: parts.requestIdHeader,
+  429: { ...parts.keyedHeaders, ...parts.retryAfter },
+  500: parts.requestIdHeader,
+};
+
+const partners: Listener = {
+  operations: partnerOperations,
+  refusals: REFUSALS,
+  errorSchema,
+  security: 'apiKey',
+  headers: (status, codes) =>
+    // The merchant of a quote is looked up after the key was accepted.
+    (codes.includes('MERCHANT_NOT_FOUND') ? undefined : PARTNER_HEADERS[status]) ?? parts.keyedHeaders,
+};
+
+const INTERNAL_HEADERS: Readonly<Record<number, Json>> = {
+  401: parts.unauthenticatedHeaders,
+  429: { ...parts.keyedHeaders, ...parts.unauthenticatedHeaders, ...parts.retryAfter },
+};
+
+const lenders: Listener = {
+  operations: lenderOperations,
+  refusals: INTERNAL_REFUSALS,
+  errorSchema: internalErrorSchema,
+  security: 'serviceKey',
+  headers: (status) => INTERNAL_HEADERS[status] ?? parts.requestIdHeader,
+};
 
 /** Where the document is served its operator's own takes this place (PUBLIC_URL). */
 const ADDRESS = 'https://quotes.example';
 
-/** The public contract, made from the schemas that requests are checked with. */
+/** The public contract, made from the operations that are served. */
 export function openApiDocument(): Json {
   return {
     openapi: '3.1.0',
@@ -60,18 +69,53 @@ export function openApiDocument(): Json {
       { name: 'Sandbox', description: 'Applications in which you play the lender.' },
       { name: 'Webhooks', description: 'What your server receives.' },
     ],
-    paths,
+    paths: pathsOf(partners),
     webhooks,
     components: {
-      schemas: componentSchemas(SCHEMAS),
-      headers,
-      parameters: requestIdParameters,
+      schemas: schemasOf(partners),
+      headers: parts.headers,
+      parameters: parts.requestIdParameters,
       securitySchemes: {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'sk_test_… or sk_live_…',
           description: 'Sandbox keys begin `sk_test_`, live keys `sk_live_`.',
+        },
+      },
+    },
+  };
+}
+
+/** The contract of the internal listener. */
+export function internalOpenApiDocument(): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Partner Finance Quote Service: internal listener',
+      version: '1.0.0',
+      summary: 'Credit applications, as lender integrations open them and move them on.',
+      description:
+        'Plain HTTP on loopback or a private network, under service keys. A key is bound to one lender and one environment: other lenders, ' +
+        'their products and applications, and quotes and applications of the other environment do not exist for it (404). Amounts are pounds as strings with two decimals. Errors ' +
+        'carry a stable `error.code`; every response has an `X-Request-Id`. Every request may be sent again: it is done once. ' +
+        'No personal data is taken: fields that are not named here are ignored and not stored.',
+      contact: { name: 'Operators of the service' },
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: '/', description: 'The address this document was read from.' }],
+    tags: [{ name: 'Credit applications' }],
+    paths: pathsOf(lenders),
+    components: {
+      schemas: schemasOf(lenders),
+      headers: parts.headers,
+      parameters: parts.requestIdParameters,
+      securitySchemes: {
+        serviceKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svc_…',
+          description: 'A service key, of one lender and one environment.',
         },
       },
     },

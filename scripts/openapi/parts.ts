@@ -1,14 +1,15 @@
-import { z } from 'zod';
-import { portable, type Json } from './portable';
-
-export type { Json };
+import type { z } from 'zod';
+import type { Json } from './portable';
 
 export const ref = (kind: string, name: string): Json => ({ $ref: `#/components/${kind}/${name}` });
 
-/** A body in JSON. */
-export const content = (schema: string | Json, examples?: Json): Json => ({
-  'application/json': { schema: typeof schema === 'string' ? ref('schemas', schema) : schema, examples },
-});
+/** A body in JSON, of one of these schemas. */
+export function content(schemas: readonly z.ZodType[], examples?: Json): Json {
+  const [only, ...others] = schemas.map((schema) => ref('schemas', schema.meta()?.id ?? ''));
+  return {
+    'application/json': { schema: others.length === 0 ? only : { anyOf: [only, ...others] }, examples },
+  };
+}
 
 const header = (description: string, schema: Json): Json => ({ description, required: true, schema });
 
@@ -60,44 +61,10 @@ export const keyedHeaders: Json = named(
   'X-RateLimit-Reset',
 );
 
-/** The paths of a document, from its operations by method and path. */
-export const pathsOf = <Operation>(
-  operation: (path: string, of: Operation) => Json,
-  operations: Readonly<Record<`${'get' | 'post'} /${string}`, Operation>>,
-): Json =>
-  Object.fromEntries(
-    Object.entries(operations).map(([at, own]) => {
-      const [method = '', path = ''] = at.split(' ');
-      return [path, { [method]: operation(path, own) }];
-    }),
-  );
-
-/**
- * The responses of a call that can be refused with the codes of every call and with its own, by status.
- * @param statuses the closed list of codes of the document.
- */
-export function byStatus<Code extends string>(
-  statuses: Readonly<Record<Code, number>>,
-  own: readonly NoInfer<Code>[],
-  response: (status: number, codes: readonly Code[]) => Json | undefined,
-): Json {
-  const everywhere = ['INVALID_REQUEST', 'UNAUTHENTICATED', 'RATE_LIMIT_EXCEEDED', 'INTERNAL_SERVER_ERROR'];
-  const codes = [...everywhere, ...own, 'NOT_FOUND'] as Code[];
-  const of = (status: number) => codes.filter((code) => statuses[code] === status);
-  const found = new Set(codes.map((code) => statuses[code]));
-  return Object.fromEntries([...found].map((status) => [status, response(status, of(status))]));
-}
-
 export const requestIdRefs: readonly Json[] = [
   ref('parameters', 'RequestId'),
   ref('parameters', 'CorrelationId'),
 ];
-
-export const requestBody = (...of: Parameters<typeof content>): Json => ({
-  required: true,
-  description: 'At most 16 KiB. Compressed bodies are not read.',
-  content: content(...of),
-});
 
 export const requestIdParameters: Json = {
   RequestId: {
@@ -114,27 +81,3 @@ export const requestIdParameters: Json = {
     schema: { type: 'string' },
   },
 };
-
-/** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
-export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
-  const components: Json = {};
-  for (const [schema, io] of schemas) {
-    const { $defs = {}, $ref } = z.toJSONSchema(schema, {
-      io,
-      unrepresentable: 'throw',
-      override: ({ zodSchema, jsonSchema }) => {
-        // zod leaves them out where it transforms what was sent; ours show what is sent.
-        const examples = z.globalRegistry.get(zodSchema)?.examples;
-        if (Array.isArray(examples)) jsonSchema.examples = examples;
-        // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
-        if (io === 'output') delete jsonSchema.additionalProperties;
-      },
-    });
-    if ($ref === undefined) throw new Error('a component schema needs an id');
-    for (const [name, json] of Object.entries($defs)) {
-      const { id: _id, ...plain } = json as Json;
-      components[name] = portable(plain, io);
-    }
-  }
-  return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
-}

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** A JSON object of the document; OpenAPI 3.1 schemas are JSON Schema 2020-12. */
 export type Json = { [name: string]: unknown };
 
@@ -72,4 +74,28 @@ function open(schema: Json): void {
   schema['examples'] = [...new Set([...shown, ...values])];
   // As Zalando's guidelines have it: for programs, such as the generator of our typed client.
   schema['x-extensible-enum'] = values;
+}
+
+/** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
+export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
+  const components: Json = {};
+  for (const [schema, io] of schemas) {
+    const { $defs = {}, $ref } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'throw',
+      override: ({ zodSchema, jsonSchema }) => {
+        // zod leaves them out where it transforms what was sent; ours show what is sent.
+        const examples = z.globalRegistry.get(zodSchema)?.examples;
+        if (Array.isArray(examples)) jsonSchema.examples = examples;
+        // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
+        if (io === 'output') delete jsonSchema.additionalProperties;
+      },
+    });
+    if ($ref === undefined) throw new Error('a component schema needs an id');
+    for (const [name, json] of Object.entries($defs)) {
+      const { id: _id, ...plain } = json as Json;
+      components[name] = portable(plain, io);
+    }
+  }
+  return JSON.parse(JSON.stringify(components).replaceAll('#/$defs/', '#/components/schemas/')) as Json;
 }

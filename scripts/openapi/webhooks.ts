@@ -1,6 +1,12 @@
-import { applicationEventSchema, testEventSchema } from '../../contracts/webhook-event';
-import { EVENT_EXAMPLES } from './examples';
-import { componentSchemas, content, type Json } from './parts';
+import type { z } from 'zod';
+import type { Examples } from '../../contracts/fields';
+import {
+  applicationEventExamples,
+  applicationEventSchema,
+  testEventExamples,
+  testEventSchema,
+} from '../../contracts/webhook-event';
+import { componentSchemas, type Json } from './portable';
 
 const header = (name: string, description: string, schema: Json): Json => ({
   name,
@@ -31,13 +37,11 @@ const signatureParameters: readonly Json[] = [
   ),
 ];
 
-/** The schemas of what we send. */
-export const EVENT_SCHEMAS = [
-  [applicationEventSchema, 'output'],
-  [testEventSchema, 'output'],
-] as const;
-/** They stand in the webhooks themselves: oapi-codegen drops a component that no call refers to, and then does not compile. */
-const bodies = componentSchemas(EVENT_SCHEMAS);
+/** It stands in the webhook itself: oapi-codegen drops a component that no call refers to, and then does not compile. */
+function content(schema: z.ZodType, examples: Examples): Json {
+  const [[title, body] = ['', {}]] = Object.entries(componentSchemas([[schema, 'output']]));
+  return { 'application/json': { schema: { title, ...(body as Json) }, examples } };
+}
 
 const responses: Json = {
   '2XX': { description: 'Received. Answer as soon as it is stored; the body of the answer is ignored.' },
@@ -50,7 +54,8 @@ const responses: Json = {
 };
 
 const received = (
-  schema: keyof typeof EVENT_EXAMPLES,
+  schema: z.ZodType,
+  examples: Examples,
   title: { readonly operationId: string; readonly summary: string; readonly description: string },
   body: { readonly description?: string },
   own: readonly Json[] = [],
@@ -63,7 +68,7 @@ const received = (
     requestBody: {
       required: true,
       ...body,
-      content: content({ title: schema, ...(bodies[schema] as Json) }, EVENT_EXAMPLES[schema]),
+      content: content(schema, examples),
     },
     responses,
   },
@@ -72,7 +77,8 @@ const received = (
 /** What we send to partners. */
 export const webhooks: Json = {
   creditApplicationEvent: received(
-    'CreditApplicationEvent',
+    applicationEventSchema,
+    applicationEventExamples,
     {
       operationId: 'receiveCreditApplicationEvent',
       summary: 'The state of a credit application has changed',
@@ -83,7 +89,8 @@ export const webhooks: Json = {
     { description: 'At most 20 KB.' },
   ),
   testEvent: received(
-    'TestEvent',
+    testEventSchema,
+    testEventExamples,
     {
       operationId: 'receiveTestEvent',
       summary: 'A test notification',

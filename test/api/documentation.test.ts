@@ -1,15 +1,26 @@
+import { stringify } from 'node:querystring';
 import { signEd25519, hmacSha256 } from '../../outbound/sender';
-import { ERROR_STATUSES } from '../../contracts/errors';
-import { openApiDocument, SCHEMAS } from '../../scripts/openapi/document';
-import { EVENT_SCHEMAS } from '../../scripts/openapi/webhooks';
-import { EXAMPLES } from '../../scripts/openapi/partner-examples';
+import type { z } from 'zod';
+import { methodAndPath, type Operation } from '../../api/operation';
+import { lenderOperations } from '../../api/routes/credit-applications';
+import { partnerOperations } from '../../api/routes/operations';
+import { REFUSALS } from '../../contracts/errors';
+import { quoteRequest } from '../../contracts/quote-request';
+import {
+  applicationEventExamples,
+  applicationEventSchema,
+  testEventExamples,
+  testEventSchema,
+} from '../../contracts/webhook-event';
+import { openApiDocument } from '../../scripts/openapi/document';
+import { wrongRequests } from '../../scripts/openapi/operations';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { signatureHeaders } from '../../domain/webhook';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
-import { quoteResponseSchema } from '../../contracts/quote-response';
+import { quoteExamples, quoteResponseSchema } from '../../contracts/quote-response';
 import committed from '../../contracts/openapi.json';
-import { goodQuote, useApi } from '../support/api';
-import type { CallOptions } from '../support/http-call';
+import { useApi } from '../support/api';
+import { exampleCall } from '../support/contract';
 
 const api = useApi({ environment: { PUBLIC_URL: 'https://partners.example/finance/' } });
 
@@ -23,89 +34,61 @@ test('the document is served without a key and is the committed one', async () =
   expect(openApiDocument()).toEqual(committed);
 });
 
-/** A request for each operation that the contract refuses, or two: it is answered as its example says. */
-const REFUSED: Readonly<Record<string, readonly CallOptions[]>> = {
-  getFinanceQuote: [
-    { body: { ...goodQuote, merchant_finance_url: 'http://shop.example/' } },
-    { body: { ...goodQuote, merchant_id: null, loan_amount: null } },
-  ],
-  sendTestNotification: [{ path: '/v1/notifications/test?lender=lender_c' }],
-  listNotifications: [{ path: '/v1/notifications?limit=101' }],
-  resendNotification: [{ body: {} }],
-  recoverNotifications: [
-    { body: { created_from: 'yesterday', created_to: '2026-11-21T06:00:00Z' } },
-    { body: { created_from: '2026-11-21T00:00:00Z' } },
-  ],
-  simulateCreditApplication: [{ body: { service_quote_id: 'qte_1', story: 'lost' } }, { body: {} }],
-  simulateEvent: [{ body: { status: 'lost' } }, { body: {} }],
-};
-
-interface Operation {
-  readonly operationId: string;
-  readonly responses: {
-    readonly 400: {
-      readonly content: {
-        readonly 'application/json': {
-          readonly examples: Record<string, { readonly value: { readonly error: object } }>;
-        };
-      };
-    };
-  };
+type Examples = Record<string, { readonly value: object }>;
+interface Documented {
+  readonly responses: Record<
+    number,
+    { readonly content: { readonly 'application/json': { readonly examples: Examples } } }
+  >;
 }
-const PREFIXES: Readonly<Record<string, string>> = {
-  notification: 'ntf',
-  recovery: 'rcv',
-  credit_application: 'app',
-};
-const everyCall = Object.entries(committed.paths).flatMap(([path, methods]) =>
-  Object.entries(methods as Record<string, Operation>).map(
-    ([method, operation]) => [operation.operationId, method.toUpperCase(), path, operation] as const,
-  ),
-);
+/** The errors that the document shows for a call. */
+function examplesOf(one: Operation<never>, status: number): Examples {
+  const [method, path] = methodAndPath(one);
+  const documented = (committed.paths as unknown as Record<string, Record<string, Documented>>)[path]?.[
+    method.toLowerCase()
+  ];
+  return documented?.responses[status]?.content['application/json'].examples ?? {};
+}
 
-test.each(everyCall)(
+test.each(partnerOperations.map((one) => [one.id, one] as const))(
   '%s is refused with 400 as its own examples show',
-  async (id, method, pattern, operation) => {
-    const path = pattern.replace(
-      /\{(\w+)_id\}/,
-      (_, noun: string) => `${PREFIXES[noun]}_01KAF1Z4Q0T6M5S7Y2W3X4V5B9`,
-    );
-    const { examples } = operation.responses[400].content['application/json'];
-    const calls = REFUSED[id] ?? [{ path: `${path}?verbose=1` }];
+  async (_id, one) => {
+    const [method, path] = exampleCall(one);
     const answers = await Promise.all(
-      calls.map((wanted) => api.call({ method, path, body: undefined, ...wanted })),
+      wrongRequests(one).map(({ query = {}, body }) =>
+        api.call({ method, path: `${path}?${stringify(query as Record<string, string>)}`, body }),
+      ),
     );
-    const shown = Object.entries(examples).filter(([code]) => code !== 'INVALID_AMOUNT_FORMAT');
-    expect(answers.map(({ body }) => [body.error.code, body])).toEqual(
-      shown.map(([code, { value }]) => [code, value]),
-    );
+    const shown = Object.values(examplesOf(one, 400));
+    expect(answers.map(({ body }) => body)).toEqual(shown.map(({ value }) => value));
   },
 );
 
 test('every error code has an example under its own status', () => {
-  type Responses = Record<string, { content: { 'application/json': { examples: object } } }>;
-  const operations = Object.values(committed.paths).flatMap(
-    (path) => Object.values(path) as { responses: Responses }[],
-  );
-  const documented = operations.flatMap(({ responses }) =>
-    Object.entries(responses).flatMap(([status, response]) =>
-      Object.keys(response.content['application/json'].examples).map((code) => `${status} ${code}`),
+  const documented = partnerOperations.flatMap((one) =>
+    [400, 401, 404, 409, 422, 429, 500].flatMap((status) =>
+      Object.keys(examplesOf(one, status)).map((code) => `${status} ${code}`),
     ),
   );
-  for (const [code, status] of Object.entries(ERROR_STATUSES))
-    expect(documented).toContain(`${status} ${code}`);
+  expect(new Set(documented)).toEqual(
+    new Set(Object.entries(REFUSALS).map(([code, { status }]) => `${status} ${code}`)),
+  );
 });
 
 test('the examples of requests, answers and events fit the contract', () => {
-  const shown = new Map<string, Record<string, { readonly value: unknown }>>(Object.entries(EXAMPLES));
-  for (const [schema, io] of [...SCHEMAS, ...EVENT_SCHEMAS]) {
-    for (const { value } of Object.values(shown.get(schema.meta()?.id ?? '') ?? {})) {
-      const parsed: unknown = schema.strict().parse(value);
-      if (io === 'output') expect(parsed).toEqual(value);
-    }
-    shown.delete(schema.meta()?.id ?? '');
+  const bodies = [...partnerOperations, ...lenderOperations].flatMap(({ body }) => body ?? []);
+  for (const { read, examples } of bodies)
+    for (const { value } of Object.values(examples)) expect(read(value)).toHaveProperty('value');
+  const sent = [
+    ...partnerOperations.flatMap(({ answers }) => Object.values(answers)),
+    ['', applicationEventSchema, applicationEventExamples] as const,
+    ['', testEventSchema, testEventExamples] as const,
+  ];
+  for (const [, schema, examples] of sent) {
+    const values = Object.values(examples ?? {}).map(({ value }) => value);
+    expect(values).not.toEqual([]);
+    for (const value of values) expect((schema as z.ZodObject).strict().parse(value)).toEqual(value);
   }
-  expect(shown.size).toBe(0);
 });
 
 test('the headers of an event are as documented', () => {
@@ -121,8 +104,8 @@ test('the headers of an event are as documented', () => {
 });
 
 test('the example request is answered like the example response', async () => {
-  const { value: sent } = EXAMPLES.QuoteRequest.basket;
-  const { value: expected } = EXAMPLES.QuoteResponse.offers;
+  const sent = quoteRequest.examples['basket']?.value;
+  const { value: expected } = quoteExamples.offers;
   const answer = await api.call({ body: sent });
   const text = answer.text.replaceAll(answer.body.data.service_quote_id, expected.data.service_quote_id);
   const received = JSON.parse(text);

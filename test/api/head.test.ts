@@ -1,6 +1,8 @@
 import { Agent, request } from 'undici';
 import { SECURITY_HEADERS } from '../hostile/raw';
+import { partnerOperations } from '../../api/routes/operations';
 import { useApi } from '../support/api';
+import { exampleCall } from '../support/contract';
 import { APPLICATIONS } from '../support/internal-api';
 
 /** HEAD answers as GET does, without the body (RFC 9110 §9.3.2). Both carry HSTS and nosniff. */
@@ -41,16 +43,11 @@ test.each([
   ['/docs/nothing', 404, 404],
   ['/v1/nothing', 404, 404],
   ['/%zz', 404, 404],
-  ['/v1/finance-quote', 404, 404],
-  ['/v1/notifications/test', 404, 404],
-  ['/v1/notifications/recover', 404, 404],
-  ['/v1/notifications', 401, 200],
   ['/v1/notifications?limit=x', 401, 400],
-  ['/v1/notifications/ntf_00000000000000000000000000', 401, 404],
-  ['/v1/notifications/recoveries/rcv_00000000000000000000000000', 401, 404],
-  ['/v1/credit-applications/app_00000000000000000000000000', 401, 404],
-  ['/v1/webhook-keys', 401, 200],
-  ['/v1/webhook-endpoint', 401, 200],
+  ...partnerOperations.map((one): [string, number, number] => {
+    const [method, path] = exampleCall(one);
+    return method === 'POST' ? [path, 404, 404] : [path, 401, one.call.includes('{') ? 404 : 200];
+  }),
 ])('HEAD %s on the public listener: %i without a key, %i with one', async (path, without, keyed) => {
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, without);
   await expectTheSame(`https://127.0.0.1:${api.port}${path}`, keyed, api.keys.test);

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { refusal } from '../../contracts/errors';
 import { toASCII } from 'tr46';
 import {
   FINANCE_URL_PATTERN,
@@ -154,12 +155,9 @@ describe('merchant_finance_url in a request', () => {
   const validate = bodyValidator(quoteRequestSchema);
   const checked = (merchant_finance_url: string) =>
     validate({ merchant_id: 'M000001', partner_id: 'P100001', loan_amount: '900.00', merchant_finance_url });
-  const refused = (message: string) => {
-    const details = { field: 'merchant_finance_url' };
-    return {
-      violation: { code: 'INVALID_REQUEST', message: `merchant_finance_url must ${message}`, details },
-    };
-  };
+  const refused = (message: string) => ({
+    violation: refusal('INVALID_REQUEST', `merchant_finance_url must ${message}`, 'merchant_finance_url'),
+  });
   const page = 'https://shop.example/';
 
   test('has 2,048 characters at most, however many bytes they are', () => {

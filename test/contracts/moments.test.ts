@@ -1,7 +1,9 @@
-import { readLenderEvent } from '../../contracts/credit-application';
-import { readRecoverRequest } from '../../contracts/notification-recovery';
-import { readListQuery } from '../../contracts/notifications';
+import { lenderEventRequest } from '../../contracts/credit-application';
+import { recoverRequest } from '../../contracts/notification-recovery';
+import { listNotificationsQuerySchema } from '../../contracts/notifications';
+import { queryValidator } from '../../contracts/validate';
 
+const readListQuery = queryValidator(listNotificationsQuerySchema);
 const AT = new Date('2026-11-21T11:59:58.120Z');
 
 test.each([
@@ -14,10 +16,10 @@ test.each([
 ])('%s is a moment, in a filter, a body and an event of a lender', (sent) => {
   const event = { lender_event_id: '1', status: 'accepted', occurred_at: sent };
   expect(readListQuery({ created_from: sent })).toMatchObject({ value: { created_from: AT } });
-  expect(readRecoverRequest({ created_from: sent, created_to: sent })).toMatchObject({
+  expect(recoverRequest.read({ created_from: sent, created_to: sent })).toMatchObject({
     value: { created_from: AT, created_to: AT },
   });
-  expect(readLenderEvent(event)).toMatchObject({ value: { occurred_at: AT } });
+  expect(lenderEventRequest.read(event)).toMatchObject({ value: { occurred_at: AT } });
 });
 
 const FORM = 'created_from must be a moment of RFC 3339, such as 2026-11-21T12:00:00Z.';
@@ -33,5 +35,5 @@ test.each([
   ['1926-11-21t11:59:58z', 'created_from must lie between the years 2000 and 2099.'],
   [20_261_121, 'created_from is of the wrong type.'],
 ])('%s is none', (sent, message) => {
-  expect(readListQuery({ created_from: sent })).toMatchObject({ violation: { message } });
+  expect(readListQuery({ created_from: sent })).toMatchObject({ violation: { error: { message } } });
 });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { EVENT_EXAMPLES } from '../../scripts/openapi/examples';
 import { productItemSchema, quoteResponseSchema } from '../../contracts/quote-response';
 import * as recovery from '../../contracts/notification-recovery';
 import { notificationListSchema, testNotificationResponseSchema } from '../../contracts/notifications';
-import { webhookKeysSchema, applicationEventSchema } from '../../contracts/webhook-event';
+import { webhookKeysSchema } from '../../contracts/webhook-endpoint';
+import { applicationEventSchema, testEventExamples } from '../../contracts/webhook-event';
 
 const guide = readFileSync(`${__dirname}/../../docs/partner-guide.md`, 'utf8');
 
@@ -30,7 +30,7 @@ test.each([
 
 test('the test event that the guide shows is the one of the contract, byte for byte', () => {
   const [, body = ''] = block('http', 'service-test: true').split('\n\n');
-  expect(body.trimEnd()).toBe(JSON.stringify(EVENT_EXAMPLES.TestEvent.lender_a.value));
+  expect(body.trimEnd()).toBe(JSON.stringify(testEventExamples.lender_a.value));
 });
 
 test('the rendered product has a label for every field, made by the display rule', () => {

@@ -2,6 +2,16 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import internalDocument from '../../contracts/internal-openapi.json';
 import publicDocument from '../../contracts/openapi.json';
+import { methodAndPath, type Operation } from '../../api/operation';
+import { ID_PATTERNS } from '../../contracts/fields';
+
+/** Method and path of a call, with ids of nothing that exists. */
+export function exampleCall(one: Operation<never>): ['GET' | 'POST', string] {
+  const [method, path] = methodAndPath(one);
+  const id = (_: string, name: keyof typeof ID_PATTERNS) =>
+    `${ID_PATTERNS[name].slice(0, 4)}${'0'.repeat(26)}`;
+  return [method, path.replace(/\{(\w+)\}/, id)];
+}
 
 interface DocumentedResponse {
   readonly headers: Record<string, { readonly $ref: string }>;

@@ -704,28 +704,6 @@ export interface components {
                 status: "pending" | (string & {});
             };
         };
-        SimulateApplicationRequest: {
-            /**
-             * @description A quote of yours, made with a sandbox key.
-             * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-             */
-            service_quote_id: string;
-            /** @description One of its products; the first when omitted. */
-            credit_product?: string;
-            /**
-             * @description Events to record at once, one after the other; none but `created` when omitted.
-             * @enum {string}
-             */
-            story?: "completed" | "declined" | "referred_then_completed" | "refunded" | "cancelled";
-        };
-        SimulateEventRequest: {
-            /**
-             * @description The state that the lender reports.
-             * @example submitted
-             * @enum {string}
-             */
-            status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
-        };
         RecoverRequest: {
             /**
              * Format: date-time
@@ -989,39 +967,27 @@ export interface components {
                 }[];
             };
         };
-        WebhookKeysResponse: {
+        SimulateApplicationRequest: {
             /**
-             * @description Always true.
-             * @example true
+             * @description A quote of yours, made with a sandbox key.
+             * @example qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
              */
-            success: boolean;
-            data: {
-                /** @description Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key listed. Empty before your first webhook address is registered. */
-                keys: {
-                    /**
-                     * @description The key pair.
-                     * @example whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB
-                     */
-                    key_id: string;
-                    /**
-                     * @description That of your API key: each environment has keys of its own. Known values: `sandbox`, `live`. Others may be added.
-                     * @example sandbox
-                     * @example live
-                     */
-                    environment: "sandbox" | "live" | (string & {});
-                    /**
-                     * @description An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).
-                     * @example whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=
-                     */
-                    public_key: string;
-                    /**
-                     * Format: date-time
-                     * @description From this moment on nothing is signed with it, and it is not listed any more. Null: no end is planned.
-                     * @example 2026-11-21T12:00:00.120Z
-                     */
-                    not_after: string | null;
-                }[];
-            };
+            service_quote_id: string;
+            /** @description One of its products; the first when omitted. */
+            credit_product?: string;
+            /**
+             * @description Events to record at once, one after the other; none but `created` when omitted.
+             * @enum {string}
+             */
+            story?: "completed" | "declined" | "referred_then_completed" | "refunded" | "cancelled";
+        };
+        SimulateEventRequest: {
+            /**
+             * @description The state that the lender reports.
+             * @example submitted
+             * @enum {string}
+             */
+            status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded";
         };
         WebhookEndpointResponse: {
             /**
@@ -1077,6 +1043,40 @@ export interface components {
                  * @example true
                  */
                 held_is_minimum?: boolean;
+            };
+        };
+        WebhookKeysResponse: {
+            /**
+             * @description Always true.
+             * @example true
+             */
+            success: boolean;
+            data: {
+                /** @description Newest first. More than one while a key is being changed for another: each webhook then has a signature of every key listed. Empty before your first webhook address is registered. */
+                keys: {
+                    /**
+                     * @description The key pair.
+                     * @example whk_01KAF1Z4Q0T6M5S7Y2W3X4V5BB
+                     */
+                    key_id: string;
+                    /**
+                     * @description That of your API key: each environment has keys of its own. Known values: `sandbox`, `live`. Others may be added.
+                     * @example sandbox
+                     * @example live
+                     */
+                    environment: "sandbox" | "live" | (string & {});
+                    /**
+                     * @description An Ed25519 public key: behind `whpk_` its 32 bytes in base64 (Standard Webhooks).
+                     * @example whpk_FaCfdUJ00pIXCgidyiMBaEczFZlV3jtt/O1+eJBkM5Y=
+                     */
+                    public_key: string;
+                    /**
+                     * Format: date-time
+                     * @description From this moment on nothing is signed with it, and it is not listed any more. Null: no end is planned.
+                     * @example 2026-11-21T12:00:00.120Z
+                     */
+                    not_after: string | null;
+                }[];
             };
         };
         /** @description Every error has this form. */
@@ -1244,7 +1244,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuoteResponse"];
                 };
             };
-            /** @description The request breaks the contract. Correct it before sending it again. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. `MISSING_FIELD`: required fields are absent or null; `details.fields` has all of them. `INVALID_AMOUNT_FORMAT`: an amount has more than two decimal places. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1254,7 +1254,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1265,7 +1265,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The merchant does not exist, or does not for you. */
+            /** @description `MERCHANT_NOT_FOUND`: the merchant does not exist, or does not for you. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1282,7 +1282,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description No credit product at all is offered for this amount. */
+            /** @description `AMOUNT_TOO_LOW`: no credit product at all is offered for so low an amount. `AMOUNT_TOO_HIGH`: no credit product at all is offered for so high an amount. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1299,7 +1299,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many from your address without a valid key. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1317,7 +1317,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side, or a merchant whose set-up is incomplete. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. `MERCHANT_CONFIGURATION_INCOMPLETE`: the merchant cannot be quoted for until its set-up is complete. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1380,7 +1380,7 @@ export interface operations {
                     "application/json": components["schemas"]["TestNotificationResponse"];
                 };
             };
-            /** @description `lender` is unknown or another parameter is there, or the body is not empty or cannot be read. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1390,7 +1390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1401,7 +1401,17 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description No webhook is registered for the key's environment. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiError"];
+                };
+            };
+            /** @description `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1418,7 +1428,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or 100 tests of this month delivered or under way. Wait `Retry-After` seconds: for `TEST_NOTIFICATION_LIMIT_REACHED` that is the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. `TEST_NOTIFICATION_LIMIT_REACHED`: all 100 tests of this month are delivered or under way. Wait `Retry-After` seconds: until the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1436,7 +1446,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1500,7 +1510,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationListResponse"];
                 };
             };
-            /** @description A filter, `limit` or the cursor is not valid, or a parameter is not known; `details.field` names it. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1510,7 +1520,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1521,7 +1531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description There is no such path or method. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1531,7 +1541,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1549,7 +1559,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1595,7 +1605,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationResponse"];
                 };
             };
-            /** @description The request cannot be read, or has a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1605,7 +1615,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1616,7 +1626,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1626,7 +1636,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1644,7 +1654,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1690,7 +1700,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResendResponse"];
                 };
             };
-            /** @description The body is not empty or cannot be read, or there is a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1700,7 +1710,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1711,7 +1721,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1721,7 +1731,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It cannot be sent again now; `details.reason` says why. Or there is no active endpoint. */
+            /** @description `NOTIFICATION_NOT_RESENDABLE`: it is under way, is a test, or its payload has been removed; `details.reason` says which. `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1738,7 +1748,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1756,7 +1766,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1821,7 +1831,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoverResponse"];
                 };
             };
-            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. `MISSING_FIELD`: required fields are absent or null; `details.fields` has all of them. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1831,7 +1841,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1842,7 +1852,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description There is no such path or method. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1852,7 +1862,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A recovery is under way, another call of yours is being counted, recoveries are switched off for you (a dry run is refused, too), or there is no active endpoint. */
+            /** @description `RECOVERY_UNDER_WAY`: a recovery of this environment is still running, or another call of yours is being counted. `RECOVERY_DISABLED`: recoveries are switched off for you; a dry run is refused, too. `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1869,7 +1879,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1887,7 +1897,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1933,7 +1943,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryResponse"];
                 };
             };
-            /** @description The request cannot be read, or has a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1943,7 +1953,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1954,7 +1964,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `RECOVERY_NOT_FOUND`: there is no such recovery of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1964,7 +1974,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1982,7 +1992,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2028,7 +2038,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreditApplicationResponse"];
                 };
             };
-            /** @description The request cannot be read, or has a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2038,7 +2048,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2049,7 +2059,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2059,7 +2069,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2077,7 +2087,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2125,7 +2135,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreditApplicationResponse"];
                 };
             };
-            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. `MISSING_FIELD`: required fields are absent or null; `details.fields` has all of them. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2135,7 +2145,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2146,7 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `QUOTE_NOT_FOUND`: there is no such quote of yours in the sandbox. `PRODUCT_NOT_QUOTED`: the quote has no product of this name, or none at all. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2156,7 +2166,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The quote has 20 simulated applications, or yours have every reference of this lender. */
+            /** @description `SIMULATION_LIMIT_REACHED`: the quote has 20 simulated applications, yours have every reference of this lender, or the application has 100 events. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2173,7 +2183,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2191,7 +2201,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2242,7 +2252,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreditApplicationResponse"];
                 };
             };
-            /** @description The request breaks the contract, or has a field or parameter that this call does not know; `details.field` names it. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. `MISSING_FIELD`: required fields are absent or null; `details.fields` has all of them. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2252,7 +2262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2263,7 +2273,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description It does not exist, belongs to another partner or is of the other environment; or the path's id is none. */
+            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2273,7 +2283,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description This state cannot follow now; `details.may_follow` has those that can. Or the application has 100 events. */
+            /** @description `EVENT_NOT_APPLICABLE`: the state cannot follow the one that the application is in; `details.may_follow` has those that can. `SIMULATION_LIMIT_REACHED`: the quote has 20 simulated applications, yours have every reference of this lender, or the application has 100 events. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2290,7 +2300,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2308,7 +2318,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2351,7 +2361,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookEndpointResponse"];
                 };
             };
-            /** @description The request cannot be read, or has a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2361,7 +2371,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2372,7 +2382,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description There is no such path or method. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2382,7 +2392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2400,7 +2410,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2443,7 +2453,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookKeysResponse"];
                 };
             };
-            /** @description The request cannot be read, or has a parameter that this call does not know. */
+            /** @description `INVALID_REQUEST`: a field, a parameter, the body or the protocol is not as this call takes it; `details.field` names the field or parameter. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2453,7 +2463,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description The key is missing or not valid. */
+            /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2464,7 +2474,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description There is no such path or method. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2474,7 +2484,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description More than 100 requests per minute with this key, or too many of your calls at once. */
+            /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2492,7 +2502,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description A fault on our side. */
+            /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

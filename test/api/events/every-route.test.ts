@@ -1,23 +1,20 @@
+import { partnerOperations } from '../../../api/routes/operations';
 import { useApi, type TestApi } from '../../support/api';
+import { exampleCall } from '../../support/contract';
 import type { Answer } from '../../support/http-call';
 
 /** What holds for each of the partners' own endpoints, as for the quote. */
 const api = useApi();
 
-const NONE = '00000000000000000000000000';
-const ROUTES = [
-  ['GET', '/v1/notifications', 200],
-  ['GET', `/v1/notifications/ntf_${NONE}`, 404],
-  ['POST', `/v1/notifications/ntf_${NONE}/resend`, 404],
-  ['POST', '/v1/notifications/recover', 400],
-  ['POST', '/v1/notifications/test', 409],
-  ['GET', `/v1/notifications/recoveries/rcv_${NONE}`, 404],
-  ['GET', `/v1/credit-applications/app_${NONE}`, 404],
-  ['GET', '/v1/webhook-keys', 200],
-  ['GET', '/v1/webhook-endpoint', 200],
-  ['POST', '/v1/sandbox/credit-applications', 400],
-  ['POST', `/v1/sandbox/credit-applications/app_${NONE}/events`, 400],
-] as const;
+/** What each answers without a body: an id of nothing that exists, and no endpoint is registered. */
+const ROUTES = partnerOperations
+  .filter(({ id }) => id !== 'getFinanceQuote')
+  .map((one) => {
+    const [method, path] = exampleCall(one);
+    if (one.body) return [method, path, 400] as const;
+    if (one.call.includes('{')) return [method, path, 404] as const;
+    return [method, path, method === 'POST' ? 409 : 200] as const;
+  });
 const limited = useApi({ environment: { RATE_LIMIT_PER_MINUTE: String(ROUTES.length - 1) } });
 
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];

@@ -1,4 +1,4 @@
-import type { WebhookKeysBody } from '../../../contracts/webhook-event';
+import type { WebhookKeysBody } from '../../../contracts/webhook-endpoint';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
 import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { useApi } from '../../support/api';
