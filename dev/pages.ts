@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 const OUR_HOST = /^(?:localhost|127\.0\.0\.1)(?::\d+)?$/i;
@@ -15,6 +15,7 @@ export const isFromElsewhere = ({ headers: { origin, host } }: IncomingMessage):
 
 export interface PageServer {
   readonly url: string;
+  readonly server: Server;
   close(): Promise<void>;
 }
 
@@ -32,6 +33,7 @@ export async function servePages(
   await once(server.listen(options.port, '127.0.0.1'), 'listening');
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    server,
     close: async () => {
       const closed = once(server.close(), 'close');
       // Those that are never answered included.

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { z } from 'zod';
 import { ApiError } from '../../clients/typescript/src/api-error';
 import type { Quote } from '../../clients/typescript/src/types';
@@ -17,6 +18,7 @@ import {
   type PageServer,
 } from '../pages';
 import { connectPartner, parseJson, type Call, type PartnerSettings } from '../partner';
+import { RECEIVERS, watchWires } from '../receivers';
 import { CHOICES } from './lender';
 import { OutageStory } from './outage';
 import {
@@ -45,6 +47,8 @@ const DISCLOSURE =
   'Oak & Elm Furniture Ltd (a demonstration) is authorised and regulated by the Financial Conduct Authority as a credit broker, not ' +
   'a lender. Credit is provided by the lender of the example, subject to status and affordability, to UK residents aged 18 or over.';
 
+/** Receivers that can be played, in words. */
+const RECEIVED = Object.entries(RECEIVERS).map(([name, { does }]) => ({ name, does }));
 const MOST_KEPT = 200;
 /** Our events are at most 20 KB. */
 const BODY_LIMIT_BYTES = 65_536;
@@ -173,7 +177,12 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
 
   /** What a page may look at. */
   const views: Readonly<Record<string, (id: string) => unknown>> = {
-    '/setup': () => ({ merchants: options.merchants, choices: CHOICES, disclosure: DISCLOSURE }),
+    '/setup': () => ({
+      merchants: options.merchants,
+      choices: CHOICES,
+      disclosure: DISCLOSURE,
+      receivers: RECEIVED,
+    }),
     '/deliveries': () => ({ behaviour, deliveries }),
     '/quote': (id) => quotes.get(id) ?? null,
     '/application': (id) => client.getCreditApplication(id),
@@ -214,7 +223,8 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
 
   async function receive(request: IncomingMessage, bytes: Buffer, response: ServerResponse): Promise<void> {
     const why = await verify(request.headers, bytes);
-    const { answer, next } = answerTo(behaviour, why === undefined);
+    const { mode } = behaviour;
+    const { answer, next } = answerTo(behaviour, why === undefined, wireOf(request.socket as TLSSocket));
     if (next !== behaviour) behave(next);
     const body = bytes.toString();
     const id = request.headers['webhook-id'];
@@ -230,7 +240,7 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     };
     deliveries = [delivery, ...deliveries].slice(0, MOST_KEPT);
     publish('deliveries', delivery);
-    if (answer !== null) sendJson(response, answer, { verified: why === undefined });
+    if (mode !== 'receiver' && answer !== null) sendJson(response, answer, { verified: why === undefined });
   }
 
   /** Everything so far, then each thing as it happens. */
@@ -248,8 +258,10 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
       refuse(response, error);
     }),
   );
+  const wireOf = watchWires(server.server);
   return {
     url: server.url,
+    server: server.server,
     close: async () => {
       story.stop();
       await server.close();

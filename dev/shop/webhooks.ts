@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { createWebhookVerifier } from '../../clients/typescript/src/webhook-verifier';
 import type { Client } from '../../clients/typescript/src/client';
 import { parseJson } from '../partner';
+import { RECEIVERS, type ReceiverName, type Wire } from '../receivers';
 
 const status = z.coerce.number().int().min(200).max(599);
 
@@ -19,6 +20,8 @@ export const behaviourSchema = z.discriminatedUnion('mode', [
     status: status.default(503),
     times: z.coerce.number().int().min(1).max(1_000).default(3),
   }),
+  /** As one of the receivers that are found outside. */
+  z.object({ mode: z.literal('receiver'), receiver: z.enum(Object.keys(RECEIVERS) as ReceiverName[]) }),
 ]);
 
 export type Behaviour = z.infer<typeof behaviourSchema>;
@@ -58,10 +61,14 @@ export function verifyWithKeysOf(clients: readonly Pick<Client, 'listWebhookKeys
   };
 }
 
-/** The answer to a delivery (null: none, ever), and how the receiver behaves to the next one. */
+/**
+ * The answer to a delivery (null: none, ever), and how the receiver behaves to the next one. A receiver as they are found
+ * outside has answered on the wire.
+ */
 export function answerTo(
   behaviour: Behaviour,
   verified: boolean,
+  wire: Wire,
 ): { readonly answer: number | null; readonly next: Behaviour } {
   switch (behaviour.mode) {
     case 'ok':
@@ -70,6 +77,8 @@ export function answerTo(
       return { answer: behaviour.status, next: behaviour };
     case 'hang':
       return { answer: null, next: behaviour };
+    case 'receiver':
+      return { answer: RECEIVERS[behaviour.receiver].answer(wire), next: behaviour };
     case 'fail-times': {
       const times = behaviour.times - 1;
       return { answer: behaviour.status, next: times > 0 ? { ...behaviour, times } : { mode: 'ok' } };

@@ -387,6 +387,17 @@ describe('the receiver', () => {
     expect((await listed())[0]).toMatchObject({ body: 'hanging', answered: null });
   });
 
+  test('behaves as a receiver outside', async () => {
+    await page.goto(`${shop.url}/developer`);
+    await page.getByLabel('Or as receivers').selectOption({ label: 'a second answer 20 ms after the first' });
+    await page.getByText('is one of those outside (twice 20 ms)').waitFor();
+    expect(await post('/webhooks', 'twice')).toBe(200);
+    expect((await listed())[0]).toMatchObject({ body: 'twice', answered: 200 });
+    await behave({ mode: 'receiver', receiver: 'long_status' });
+    await expect(post('/webhooks', 'unreadable')).rejects.toThrow();
+    expect(await behave({ mode: 'receiver', receiver: 'unknown' })).toBe(400);
+  });
+
   test('refuses a behaviour it does not know, an order from another site, and a body that is too large', async () => {
     expect([await behave({ mode: 'explode' }), await behave({ mode: 'status', status: 42 })]).toEqual([
       400, 400,

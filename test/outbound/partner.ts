@@ -183,9 +183,13 @@ export const post = (url: string) => ({
 });
 
 /** A partner's HTTPS server, and a sender that may send to it. */
-export async function served(...given: Parameters<typeof startReceiver>) {
-  const receiver = closeLater(await startReceiver(...given));
-  return { receiver, sender: await testSender({ ports: [receiver.port] }) };
+export async function served(
+  listener: RequestListener,
+  options?: ReceiverOptions,
+  sending: TestSenderOptions = {},
+) {
+  const receiver = closeLater(await startReceiver(listener, options));
+  return { receiver, sender: await testSender({ ports: [receiver.port], ...sending }) };
 }
 
 export async function rawServed(

@@ -4,6 +4,7 @@ const BEHAVIOURS = {
   ok: () => 'answers 200 to what it can verify, 401 to the rest',
   hang: () => 'takes everything and never answers',
   status: ({ status }) => `answers ${status} to everything`,
+  receiver: ({ receiver }) => `is one of those outside (${receiver.replaceAll('_', ' ')})`,
   'fail-times': ({ status, times }) => `answers ${status} ${times} more times, then 200`,
 };
 /** Others are under way, or a test: the API says so to who asks nevertheless. */
@@ -148,7 +149,11 @@ async function readEndpoint() {
   at('elsewhere').textContent = `${where}: none arrives here.`;
 }
 void readEndpoint().catch(showFault);
-const { merchants } = await get('/setup');
+at('receiver').addEventListener('change', ({ target: { value } }) => {
+  if (value !== '') void post('/behaviour', { mode: 'receiver', receiver: value });
+});
+const { merchants, receivers } = await get('/setup');
+at('receiver').append(...receivers.map(({ name, does }) => element('option', { value: name }, does)));
 at('merchants').append(
   ...merchants.map(({ id, shows }) => {
     const link = element('a', { href: `/?merchant=${encodeURIComponent(id)}` }, id);
