@@ -3,7 +3,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type NativeConnectionOptions } from '@temporalio/worker';
 import type { createActivities } from '../activities';
 import { faultText } from '../runtime/temporal/connect';
-import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
+import { askForHistories, lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import { codeOptions, workflowCode } from '../runtime/temporal/workflow-code';
 import { startLoop, TimeoutError, withTimeout } from '../timing/timing';
 import { sendsQueueOf } from '../workflows/names';
@@ -213,8 +213,12 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
     /** @throws naming what is missing: Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
       if (now.session === null) throw new Error(`Temporal (namespace ${namespace}): ${now.fault}`);
-      const asked = lackOfSearchAttributes(now.session.client.connection, namespace);
-      const lack = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
+      const { connection } = now.session.client;
+      const asked = Promise.all([
+        lackOfSearchAttributes(connection, namespace),
+        askForHistories(connection, namespace),
+      ]);
+      const [lack] = await withTimeout(asked, READY_TIMEOUT_MS, 'Temporal');
       if (lack !== null) throw new Error(lack);
     },
     stopOpening: (): void => void stopOpening(),

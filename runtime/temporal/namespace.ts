@@ -84,6 +84,16 @@ export async function lackOfSearchAttributes(connection: ConnectionLike, namespa
   return missing.length === 0 ? null : `Temporal: ${adviceToAdd(namespace, missing)}`;
 }
 
+/** Temporal's frontend answers much by itself. @throws unless the part that keeps histories answers too */
+export async function askForHistories(connection: ConnectionLike, namespace: string): Promise<void> {
+  const execution = { workflowId: 'no-such-workflow' };
+  const asked = connection.workflowService.describeWorkflowExecution({ namespace, execution });
+  await asked.catch((error: unknown) => {
+    if (grpcStatus(error) !== NOT_FOUND)
+      throw new Error(`Temporal's histories: ${(error as Error).message}`, { cause: error });
+  });
+}
+
 const adviceToAdd = (namespace: string, missing: readonly string[]) =>
   `namespace ${namespace} lacks the search attributes ${missing.join(', ')} (type Keyword): run prepare-temporal, or for Temporal Cloud ` +
   `tcld namespace search-attributes add --namespace ${namespace}${missing.map((name) => ` --search-attribute ${name}=Keyword`).join('')}`;

@@ -35,7 +35,7 @@ export async function startProductionTemporal(): Promise<ProductionTemporal> {
 }
 
 /** Prepares it: certificates, and a Postgres with the schemas of its two databases. The server does not run yet. */
-async function openProductionTemporal() {
+export async function openProductionTemporal() {
   const { directory, remove } = await watchedDirectory('production-temporal');
   // Under the names that they have in Temporal's images.
   const onProgress = (text: string) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`);
@@ -62,7 +62,20 @@ async function openProductionTemporal() {
     await makeSchema(directory, { SQL_HOST: hostname, SQL_PORT: port, TEMPORAL_DB_PASSWORD: PASSWORD });
   }
   await setUp();
-  let program: ReturnType<typeof startProgram> | undefined;
+  let programs: ReturnType<typeof startProgram>[] = [];
+  const run = (services: readonly string[]) =>
+    // The directory on the command line is how the watchdog finds it.
+    startProgram([join(directory, 'temporal-server'), '--root', directory, ...ARGUMENTS, ...services], {
+      cwd: directory,
+      env: {
+        PATH: process.env['PATH'],
+        TEMPORAL_BIND: '127.0.0.1',
+        TEMPORAL_DB_ADDRESS: host,
+        TEMPORAL_DB_PASSWORD: PASSWORD,
+        TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
+      },
+    });
+  const kill = async () => void (await Promise.all(programs.map((program) => program.end('SIGKILL'))));
   const address = `127.0.0.1:${portOf('7233')}`;
   const environment = settingsOfClient(address, join(certificates, 'client'));
   return {
@@ -74,35 +87,30 @@ async function openProductionTemporal() {
     certificates,
     /** Settings of a process of ours, as docker-compose.yml has them. */
     environment,
-    start() {
-      // The directory on the command line is how the watchdog finds it.
-      program = startProgram([join(directory, 'temporal-server'), '--root', directory, ...ARGUMENTS], {
-        cwd: directory,
-        env: {
-          PATH: process.env['PATH'],
-          TEMPORAL_BIND: '127.0.0.1',
-          TEMPORAL_DB_ADDRESS: host,
-          TEMPORAL_DB_PASSWORD: PASSWORD,
-          TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
-        },
-      });
+    /** Starts all of its services in one process. */
+    start: () => void (programs = [run([])]),
+    /** Starts some of its services in a process of their own. @returns it */
+    startPart(services: readonly string[]) {
+      const program = run(services.flatMap((service) => ['--service', service]));
+      programs.push(program);
+      return program;
     },
     /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
     async ready(): Promise<void> {
       const { connection } = temporalTarget(readConfig(environment));
       // Temporal makes this namespace when it starts.
       const answers = () => answersAt(connection, 'temporal-system');
-      await until(async () => !program?.running() || answers(), 'it answers', READY_MS).catch(
-        () => undefined,
-      );
-      if (!(await answers()))
-        throw new Error(`Temporal does not answer:\n${program?.output().slice(-3_000)}`);
+      const runs = () => programs.every((program) => program.running());
+      await until(async () => !runs() || answers(), 'it answers', READY_MS).catch(() => undefined);
+      if (await answers()) return;
+      const output = programs.map((program) => program.output().slice(-3_000)).join('\n');
+      throw new Error(`Temporal does not answer:\n${output}`);
     },
-    kill: async () => void (await program?.end('SIGKILL')),
+    kill,
     /** Deletes its databases, and sets up empty ones. Only while it does not run. */
     forget: setUp,
     async close() {
-      await program?.end('SIGKILL');
+      await kill();
       await store.close();
       await remove();
     },
