@@ -53,12 +53,14 @@ export async function listChanges(
     .limit(filter.limit);
 }
 
+/** Any login may write lines of any form; only a number is added up. */
 export async function lastRemovals(db: DbOrTransaction, limit: number) {
   const rows = await db.execute<{ changed_at: string; login: string; subject: string; rows: number }>(sql`
     select to_char(max(changed_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as changed_at, login, subject,
       sum((details ->> 'rows')::float8) as rows
     from (
-      select * from change_log where action in ('retention.drop', 'retention.remove') order by change_id desc limit 10000) l
+      select * from change_log where action in ('retention.drop', 'retention.remove') and jsonb_typeof(details -> 'rows') = 'number'
+      order by change_id desc limit 10000) l
     group by login, subject, date_trunc('hour', changed_at) order by max(change_id) desc limit ${limit}`);
   return [...rows];
 }

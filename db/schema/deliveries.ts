@@ -11,7 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import { DELIVERY_STATES } from '../../domain/notification-states';
+import { DELIVERY_STATES, ULID_PATTERN } from '../../domain/notification-states';
 import { choice, day, moment, serviceNow } from './columns';
 import { ofPartner } from './parties';
 
@@ -25,9 +25,11 @@ export const deliveryStatus = (d = '') =>
 
 /**
  * How a notification begins: with 1 and nothing made, or, when it is sent again, where it stood at its end.
- * A count near the highest integer would fail at the next attempt.
+ * A count near the highest integer would fail at the next attempt, and of an id that is longer than ours
+ * Temporal starts no workflow, however often it is asked.
  */
-const MAY_BEGIN = `test = (application_id is null)
+const MAY_BEGIN = `notification_id ~ '^ntf_${ULID_PATTERN}$' and partner_id ~ '^P[0-9]{6}$'
+  and test = (application_id is null) and coalesce(octet_length(application_id), 0) <= 64
   and case when generation = 1 and attempts = 0 and not delivered then true
     else exists (select from notifications n where n.notification_id = deliveries.notification_id
       and n.generation + 1 = deliveries.generation and n.attempts = deliveries.attempts
@@ -56,7 +58,7 @@ export const deliveries = pgTable(
     /** 0: live; 1: bulk recovery, after every live first attempt of its endpoint. */
     priority: smallint('priority').notNull().default(0),
     state: text('state', { enum: DELIVERY_STATES }).notNull().default('queued'),
-    /** Part of the workflow's id, raised by a resend, a release and a restart. */
+    /** Part of the workflow's id, raised by a resend, a release and a restart: by one (a trigger), so that the next one fits. */
     generation: integer('generation').notNull().default(1),
     attempts: integer('attempts').notNull().default(0),
     /** Failed attempts of this generation that another one follows. */
@@ -111,6 +113,13 @@ export const deliveries = pgTable(
     ),
     check('deliveries_sequence', sql`(${t.applicationId} is null) = (${t.sequence} is null)`),
     check('deliveries_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check('deliveries_reason', sql`octet_length(${t.holdReason}) <= 200`),
+    // What is due at no moment would stay, and no metric can reckon with it.
+    check(
+      'deliveries_moments',
+      sql`isfinite(${t.dueAt}) and isfinite(${t.startedAt}) and isfinite(${t.firstAttemptAt}) and isfinite(${t.heldAt})
+        and isfinite(${t.checkedAt})`,
+    ),
     check(
       'deliveries_counts',
       sql`${t.generation} between 1 and ${MOST} and ${t.attempts} between 0 and ${MOST} and ${t.step} >= 0`,
@@ -200,6 +209,8 @@ export const recoveries = pgTable(
       .where(sql`${t.state} = 'running' and ${t.keyId} is not null`),
     check('recoveries_state', sql`${t.state} in ('running', 'interrupted', 'done')`),
     check('recoveries_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    // The index above counts no recovery without an environment, of which a partner would have any number.
+    check('recoveries_of_partner', sql`${t.keyId} is null or ${t.environment} is not null`),
     // A worker carries out eight at a time; one at a rate of 0 would never end.
     check(
       'recoveries_counts',

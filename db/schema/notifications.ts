@@ -14,10 +14,14 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`).jo
 export const endedStatus = (n = '') =>
   `case when ${n}delivered_at is not null then 'delivered' else ${n}end_state end`;
 
-/** A test belongs to a partner. Every other event agrees with its application as it is now. */
+/**
+ * A test belongs to a partner. Every other event agrees with its application as it is now. Texts that a claim
+ * reads have a bound, as one answer of Postgres carries them for all that are claimed.
+ */
 const MAY_INSERT = `notification_id ~ '^ntf_${ULID_PATTERN}$' and event_id ~ '^evt_${ULID_PATTERN}$'
   and environment in ('sandbox', 'live') and octet_length(body) <= 20000 and isfinite(created_at)
-  and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$'
+  and coalesce(octet_length(request_id), 0) <= 200 and coalesce(octet_length(trace_parent), 0) <= 200
+  and case when application_id is null then event_type = '${TEST_EVENT_TYPE}' and partner_id ~ '^P[0-9]{6}$' and merchant_reference is null
     else event_type in (${quoted(APPLICATION_STATES.map((state) => `credit_application.${state}`))})
       and exists (select from credit_applications a where a.application_id = notifications.application_id
         and a.partner_id = notifications.partner_id and a.environment = notifications.environment

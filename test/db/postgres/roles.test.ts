@@ -337,6 +337,8 @@ describe('a notification that a process inserts', () => {
     sequence: 3 as number | null,
     merchant_reference: 'basket 2041' as string | null,
     body: '{}',
+    request_id: 'x'.repeat(128) as string | null,
+    trace_parent: null as string | null,
   };
   const none = { application_id: null, sequence: null, merchant_reference: null };
   const test_ = { ...status, ...none, event_type: 'credit_application.test' };
@@ -384,6 +386,9 @@ describe('a notification that a process inserts', () => {
     ['a line break in the id of its event', status, { event_id: `evt_${ULID}7\nX: y` }],
     ['an id of another kind', status, { event_id: `ntf_${ULID}7` }],
     ['an id in lower case', status, { event_id: `evt_${ULID}7`.toLowerCase() }],
+    ['a request id that no claim could carry', test_, { request_id: '"'.repeat(201) }],
+    ['a trace that no claim could carry', test_, { trace_parent: '"'.repeat(201) }],
+    ['a test with a reference', test_, { merchant_reference: 'basket 2041' }],
     ['a body of more than 20 KB', status, { body: 'é'.repeat(10_001) }],
   ];
   test.each(REFUSED)('is refused: %s', async (_, row, change) => {
@@ -447,6 +452,10 @@ describe('a delivery that a process inserts', () => {
     ['a generation ahead', NO_RIGHT, { generation: 4, attempts: 12 }],
     ['a negative generation', NO_RIGHT, { generation: -1 }],
     ['a delivery that there was not', NO_RIGHT, { generation: 3, attempts: 12, delivered: true }],
+    ['an id that Temporal starts no workflow of', NO_RIGHT, { notification_id: 'x'.repeat(1_500) }],
+    ['an id of no form, whose moment a metric would read', NO_RIGHT, { notification_id: '!' }],
+    ['a queue of no partner', NO_RIGHT, { partner_id: 'Q1' }],
+    ['an application id that is too long', NO_RIGHT, { application_id: 'x'.repeat(65) }],
     ['a test with an application', NO_RIGHT, { test: true }],
     ['no test, and no application', NO_RIGHT, { application_id: null, sequence: null }],
     ['no environment of ours', BAD_ROW, { environment: 'nonsense' }],
@@ -456,13 +465,31 @@ describe('a delivery that a process inserts', () => {
   });
 
   test.each([
-    ['a generation that the next one would overflow', 'update deliveries set generation = 2147483647'],
+    ['a generation without a next one', 'update deliveries set generation = 1000000000'],
+    ['an earlier generation', 'update deliveries set generation = 0'],
+  ])('every process is refused: %s', async (_, statement) => {
+    await sql`insert into deliveries ${sql(row)}`;
+    for (const process of PROCESSES) expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+  });
+
+  test.each([
+    ['a moment that does not come', `update deliveries set due_at = 'infinity'`],
+    ['a hold since ever', `update deliveries set state = 'held', held_at = '-infinity', hold_reason = 'x'`],
+    [
+      'a reason of any length',
+      `update deliveries set state = 'held', held_at = now(), hold_reason = repeat('x', 201)`,
+    ],
     ['a negative step', 'update deliveries set step = -1'],
     ['a quota whose sum would overflow', 'update monthly_counts set reserved = 2147483647'],
     [
       'a recovery without an end',
       `insert into recoveries (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)
         values ('rcv_1', 'P100001', 'live', now(), now(), 'key_1', 0, 1, '')`,
+    ],
+    [
+      'a recovery that no index counts',
+      `insert into recoveries (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)
+        values ('rcv_1', 'P100001', null, now(), now(), 'key_1', 1, 1, '')`,
     ],
   ])('the API is refused: %s', async (_, statement) => {
     await sql`insert into deliveries ${sql(row)}`;
