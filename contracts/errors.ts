@@ -299,6 +299,11 @@ export const INTERNAL_REFUSALS = {
     "The lender's event id stands for another event.",
     { field: 'lender_event_id' },
   ]),
+  LENDER_EVENT_LIMIT_REACHED: kind(
+    409,
+    'the application has 1,000 events, or 50 that wait for the steps before them: the event is not stored',
+    () => ['The application has 1,000 events, or 50 that wait.'],
+  ),
   AMOUNTS_NOT_QUOTED: kind(422, 'the amounts are not those that were quoted', () => [
     'These amounts were not quoted.',
     { field: 'loan_amount' },

@@ -170,7 +170,7 @@ const recordLenderEvent = operation({
   anyId: true,
   body: lenderEventRequest,
   answers: { 200: ['It is stored, now or since an earlier request.', lenderEventResponseSchema] },
-  codes: ['APPLICATION_NOT_FOUND', 'LENDER_EVENT_EXISTS'],
+  codes: ['APPLICATION_NOT_FOUND', 'LENDER_EVENT_EXISTS', 'LENDER_EVENT_LIMIT_REACHED'],
   wrong: [{ status: 'lost' }, { lender_event_id: null }],
   handler: ({ queries, metrics }: RecordDeps) => {
     const sendAnswer = answerer(lenderEventResponseSchema);
@@ -192,6 +192,7 @@ const recordLenderEvent = operation({
         throw refused('APPLICATION_NOT_FOUND');
       }
       if (answer.kind === 'exists') throw refused('LENDER_EVENT_EXISTS');
+      if (answer.kind === 'limit_reached') throw refused('LENDER_EVENT_LIMIT_REACHED');
       for (const { kind, partnerId, environment, details } of answer.contradictions) {
         const { lender, from, to } = details as Record<'lender' | 'from' | 'to', string>;
         metrics.lenderContradictions.inc({ lender, from, to });

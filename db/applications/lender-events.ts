@@ -33,6 +33,7 @@ type LenderEventAnswer =
       readonly contradictions: readonly OperatorEvent[];
     }
   | { readonly kind: 'exists' }
+  | { readonly kind: 'limit_reached' }
   /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
@@ -65,8 +66,11 @@ export async function recordLenderEvent(
       verdict,
       waitSeconds,
     });
-    // Another call has stored the same id for another application.
-    if (event === null) return { kind: 'exists' };
+    if (event === null) {
+      // Another call has stored the same id for another application, or this one has no room for it.
+      const other = await findEvent(tx, application, wanted.lenderEventId);
+      return { kind: other === null ? 'limit_reached' : 'exists' };
+    }
     if (verdict !== 'applied') {
       const contradictions = await noteContradictions(tx, application, [event]);
       return { kind: 'recorded', event, isNew: true, contradictions };
@@ -103,13 +107,19 @@ async function findEvent(tx: DbOrTransaction, application: Application, lenderEv
   return row ?? null;
 }
 
+/** Of an application. Each is read with it, and each that waits may be applied in one transaction, of 1 s by then. */
+const MOST = { stored: 1_000, waiting: 50 } as const;
+
 const COLUMNS = `application_id, lender, environment, lender_event_id, status, occurred_at, received_at, verdict, state_after, waits_until,
   previous_state, sequence, applied_at, service_key_id, request_id`;
 // drizzle's insert would name every column, but Postgres gives the number and the moment.
 const INSERT = `
   insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after,
     waits_until, service_key_id, request_id)
-  values ($1, $2, $3, $4, $5, $6::text::timestamptz, $7, $8, service_now() + make_interval(secs => $9::float8), $10, $11)
+  select $1, $2, $3, $4, $5, $6::text::timestamptz, $7, $8, service_now() + make_interval(secs => $9::float8), $10, $11
+  where (select count(*) from (select from lender_events where application_id = $1 limit ${MOST.stored}) e) < ${MOST.stored}
+    and ($9::float8 is null
+      or (select count(*) from lender_events where application_id = $1 and waits_until is not null) < ${MOST.waiting})
   on conflict do nothing
   returning event_number::float8 as "eventNumber", ${columns('lender_events', COLUMNS)}`;
 
@@ -118,6 +128,7 @@ type InsertedEvent = Pick<
   'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'verdict' | 'serviceKeyId' | 'requestId'
 > & { readonly waitSeconds: number };
 
+/** @returns null when the lender has used its id before, or the application has as many events as it may have */
 export async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,

@@ -278,6 +278,28 @@ describe('telling a status', () => {
     ]);
   });
 
+  test('an application takes 50 events that wait, and 1,000 in all; those that it has are answered as before', async () => {
+    const id = await opened();
+    const [early, first] = [event('partially_refunded'), event('created')];
+    const answers = [await lender.tell(id, early), await lender.tell(id, first)];
+    const repeat = (event: { lender_event_id: string }, times: number) => api.database.sql`
+      insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict, state_after, waits_until)
+      select application_id, lender, environment, lender_event_id || '-' || g, status, occurred_at, verdict, state_after, waits_until
+      from lender_events, generate_series(1, ${times}) g where lender_event_id = ${event.lender_event_id}`;
+    const full = refusal(409, 'LENDER_EVENT_LIMIT_REACHED');
+    await repeat(early, 48);
+    expect(await lender.tell(id, event('refunded'))).toMatchObject({ status: 200 });
+    expect(await lender.tell(id, event('refunded'))).toMatchObject(full);
+    await repeat(first, 947);
+    expect(await lender.tell(id, event('created'))).toMatchObject({ status: 200 });
+    expect(await lender.tell(id, event('created'))).toMatchObject({ status: 200 });
+    expect(await lender.tell(id, event('activated'))).toMatchObject(full);
+    for (const [at, known] of [early, first].entries())
+      expect((await lender.tell(id, known)).text).toBe(answers[at]?.text);
+    expect((await lender.read(id)).body.data.lender_events).toHaveLength(1_000);
+    expect((await lender.tell(await opened(), event('submitted'))).status).toBe(200);
+  });
+
   test('again answers the same to the letter; the same id with another content is refused', async () => {
     const id = await opened();
     const [early, first] = [event('paid_out'), event('submitted')];
