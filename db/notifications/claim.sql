@@ -34,15 +34,13 @@ RETURNS TABLE (active boolean, free integer, tests_wait boolean) LANGUAGE sql ST
 $$;
 
 -- The earlier events under way that an event of the same application may not overtake. Left out are
--- events whose first attempt was long enough ago, bulk recoveries, events that were delivered before,
--- and held ones without an endpoint, as this one would then be held too.
+-- events whose first attempt was long enough ago, bulk recoveries, and events that were delivered before.
 CREATE OR REPLACE FUNCTION earlier_events_1(
-  of_application text, before_sequence integer, at_priority smallint, active boolean, order_wait interval, moment timestamptz
+  of_application text, before_sequence integer, at_priority smallint, order_wait interval, moment timestamptz
 ) RETURNS TABLE (notification_id text, sequence integer) LANGUAGE sql STABLE AS $$
   SELECT d.notification_id, d.sequence FROM deliveries d
   WHERE d.application_id = of_application AND d.sequence < before_sequence
     AND d.priority <= at_priority AND NOT d.delivered
-    AND (d.state <> 'held' OR active)
     AND (d.first_attempt_at IS NULL OR d.first_attempt_at > moment - order_wait)
 $$;
 
@@ -146,7 +144,7 @@ BEGIN
           AND d.priority = urgency AND d.due_at <= moment
           AND NOT (q.tests_wait AND d.test)
           AND NOT EXISTS (SELECT FROM earlier_events_1(
-            d.application_id, d.sequence, d.priority, q.active, order_wait, moment))
+            d.application_id, d.sequence, d.priority, order_wait, moment))
         ORDER BY d.due_at
         LIMIT greatest(least(q.free, most / cardinality(partners)), 0)
         FOR UPDATE SKIP LOCKED) d

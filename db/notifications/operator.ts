@@ -182,7 +182,7 @@ const FACTS = `
         and t.checked_at > service_now() - interval '15 s') as "startsFail",
     d.state = 'queued' and d.checked_at is not null as "givenBack",
     case when d.state = 'queued' then (
-      select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority, q.active,
+      select e.notification_id from earlier_events_1(d.application_id, d.sequence, d.priority,
         make_interval(secs => ${ORDER_WAIT_SECONDS}), service_now()) e order by e.sequence limit 1) end as earlier,
     -- The last attempt was no failure of the partner, or none was made as others try the endpoint.
     case when d.state = 'started' and coalesce((

@@ -160,7 +160,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
   'deliveries_paused_1(text, text)': PROCESSES,
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
-  'earlier_events_1(text, int, smallint, boolean, interval, timestamptz)': ['worker', 'ops'],
+  'earlier_events_1(text, int, smallint, interval, timestamptz)': ['worker', 'ops'],
   'no_endpoint_reason_1(text, text)': ['api', 'worker'],
   'open_attempt_1(text, int, text, int, boolean)': ['worker'],
   'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
