@@ -137,7 +137,7 @@ export const REFUSALS = {
   ),
   NOT_FOUND: kind(
     404,
-    'there is no such path or method for this key, or the id in the path is not of its form',
+    'there is no such path or method for this key, or the id in the path has not its form',
     () => ['There is no such endpoint.'],
   ),
   AMOUNT_TOO_LOW: kind(

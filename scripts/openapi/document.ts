@@ -4,7 +4,7 @@ import { errorSchema, INTERNAL_REFUSALS, internalErrorSchema, REFUSALS } from '.
 import { pathsOf, schemasOf, type Listener } from './operations';
 import * as parts from './parts';
 import type { Json } from './portable';
-import { eventSchemas, webhooks } from './webhooks';
+import { webhooks } from './webhooks';
 
 /** Where the headers are not those of every call with an accepted key: a request that fails before that has used none of its limit. */
 const PARTNER_HEADERS: Readonly<Record<number, Json>> = {
@@ -37,15 +37,6 @@ const lenders: Listener = {
   security: 'serviceKey',
   headers: (status) => INTERNAL_HEADERS[status] ?? parts.requestIdHeader,
 };
-
-/** With the bodies of events, as which `payload` is parsed. */
-function partnerSchemas(): Json {
-  const schemas: Json = { ...schemasOf(partners), ...eventSchemas };
-  const { payload } = (schemas['Notification'] as { readonly properties: { readonly payload: Json } })
-    .properties;
-  payload['contentSchema'] = { anyOf: Object.keys(eventSchemas).map((name) => parts.ref('schemas', name)) };
-  return schemas;
-}
 
 /** Where the document is served its operator's own takes this place (PUBLIC_URL). */
 const ADDRESS = 'https://quotes.example';
@@ -81,7 +72,7 @@ export function openApiDocument(): Json {
     paths: pathsOf(partners),
     webhooks,
     components: {
-      schemas: partnerSchemas(),
+      schemas: schemasOf(partners),
       headers: parts.headers,
       parameters: parts.requestIdParameters,
       securitySchemes: {

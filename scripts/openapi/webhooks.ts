@@ -37,16 +37,11 @@ const signatureParameters: readonly Json[] = [
   ),
 ];
 
-/** The bodies of events: openapi-generator reads null in components alone. */
-export const eventSchemas = componentSchemas([
-  [applicationEventSchema, 'output'],
-  [testEventSchema, 'output'],
-]);
-
-/** The body once more: oapi-codegen drops a component that no call refers to, and then does not compile. */
-const content = (schema: z.ZodType, examples: Examples): Json => ({
-  'application/json': { schema: eventSchemas[schema.meta()?.id ?? ''], examples },
-});
+/** It stands in the webhook itself: oapi-codegen drops a component that no call refers to, and then does not compile. */
+function content(schema: z.ZodType, examples: Examples): Json {
+  const [[title, body] = ['', {}]] = Object.entries(componentSchemas([[schema, 'output']]));
+  return { 'application/json': { schema: { title, ...(body as Json) }, examples } };
+}
 
 const responses: Json = {
   '2XX': { description: 'Received. Answer as soon as it is stored; the body of the answer is ignored.' },

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileNeeds } from '../support/needs';
 import { findGenerator, type Generator } from './generators';
@@ -24,7 +24,6 @@ for (const [name, args] of Object.entries(GENERATORS))
     name,
     async make({ folder, document, run }) {
       mkdirSync(join(folder, 'client'));
-      copyFileSync(join(__dirname, 'programs/scene.go'), join(folder, 'scene.go'));
       await run(join(await findGenerator(name as Generator), name), args(document));
       await run('go', ['vet', './...']);
       await run('go', ['build', '-o', 'main', '.']);

@@ -17,6 +17,8 @@ const generate = async (
 
 testClient({
   name: 'openapi-generator-python',
+  // It takes no null in the body of a webhook, whose schema it does not normalize (openapi-generator 7.25).
+  readsEvents: false,
   async make({ folder, document, run }) {
     await run(...(await generate('python', document)));
     const python = join(await findGenerator('Python generators'), 'bin/python');
@@ -40,6 +42,8 @@ testClient({
 
 testClient({
   name: 'openapi-generator-java',
+  // As in Python.
+  readsEvents: false,
   async make({ folder, document, run }) {
     await run(...(await generate('java', document)));
     const libraries = ['-DincludeScope=compile', `-DoutputDirectory=${folder}/lib`];

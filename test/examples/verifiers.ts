@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { needs, pythonWithCryptography, type Part } from '../support/needs';
+import { pythonWithCryptography, type Part } from '../support/needs';
 
 const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
@@ -17,7 +17,7 @@ interface Language {
   readonly run: readonly string[];
 }
 
-const LANGUAGES: Readonly<Record<string, Language>> = {
+export const LANGUAGES: Readonly<Record<string, Language>> = {
   Node: { folder: 'node', needs: [], run: [process.execPath, 'try.mjs'] },
   Python: {
     folder: 'python',
@@ -35,21 +35,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
 };
 
-const FORMS = ['Service-Signature', 'Standard Webhooks', 'public keys'] as const;
-export type Form = (typeof FORMS)[number];
-
-/** Defines the tests of every verifier with every form of the signature, where the machine has what they need. */
-export function testVerifiers(folder: string, testForm: (language: string, form: Form) => void): void {
-  for (const [language, program] of Object.entries(LANGUAGES))
-    needs(...program.needs)(language, () => {
-      beforeAll(() => buildVerifier(folder, program), 120_000);
-
-      for (const form of FORMS) {
-        const more = form === 'public keys' && program.forPublicKeys !== undefined;
-        (more ? needs(program.forPublicKeys) : describe)(form, () => testForm(language, form));
-      }
-    });
-}
+export type Form = 'Service-Signature' | 'Standard Webhooks' | 'public keys';
 
 /**
  * What a verifier is given: what arrived, the secrets or public keys that the receiver has (a text: of the variable as it is), and its
@@ -64,7 +50,7 @@ export interface Case {
 }
 
 /** Copies an example, and compiles it where it needs that. @throws with what the compiler said. */
-async function buildVerifier(folder: string, { folder: own, build }: Language): Promise<void> {
+export async function buildVerifier(folder: string, { folder: own, build }: Language): Promise<void> {
   cpSync(join(EXAMPLES, own), join(folder, own), { recursive: true });
   if (build === undefined) return;
   const { code, output } = await run(join(folder, own), build, {}, '');

@@ -4,6 +4,7 @@ import { grpcStatus } from '../../runtime/temporal/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { readable } from '../support/emitted';
 import { contradictions } from '../support/database';
+import { accordingToModel } from '../model/finding';
 import type { Finding, Row } from './finding';
 import { accepted, attempted, ordered, repeated, signed } from './received';
 import { counted, ended, kept, money, sequences } from './stored';
@@ -78,6 +79,7 @@ export async function findings(
       offenders: scene.improperAnswers,
     },
     await money(scene),
+    await accordingToModel(scene.database),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { Agent } from 'undici';
 import type { Database } from '../../db/postgres/connect';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { keepChanges } from '../model/trace';
 import { openDatabaseAt } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
 import type { KillableTemporal } from '../support/production-temporal';
@@ -60,6 +61,7 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
   const temporal: KillableTemporal = await (options.openTemporal ?? ownTemporal)();
   await temporal.start();
   const database = openDatabaseAt(postgres.url, { poolSize: 4, statementTimeoutMs: 0 });
+  await keepChanges(database.sql);
   const keyRing = newKeyRingText();
   const parties = await openParties(database, { ...options, keyRing });
   const { receiver } = parties;

@@ -2,6 +2,8 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { goodQuote } from './api';
 import { startApiProcess, type ApiProcess } from './api-process';
+import { accordingToModel } from '../model/finding';
+import { keepChanges } from '../model/trace';
 import { failures, type Finding } from '../storm/finding';
 import { silent, storedRows } from '../storm/findings';
 import { faultOf } from '../storm/parties';
@@ -36,6 +38,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
       : openDatabaseAt(options.databaseUrl, { poolSize: 6, statementTimeoutMs: 0 });
   const databaseUrl = database.url;
   const { sql } = database;
+  if (options.databaseUrl === undefined) await keepChanges(sql);
   const receiver = await startWebhookReceiver();
   const receiverPort = (await options.receiverPort?.(receiver)) ?? receiver.port;
   const keys = newKeyRingText();
@@ -103,6 +106,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
         counts: { api: 0, worker: kills, temporal: 0, postgres: 0 },
       }),
       await silent({ receiver, hidden, temporal: { client }, outputs }, stored),
+      await accordingToModel(database),
     ];
     expect(failures(findings)).toEqual([]);
     await expectExactlyOne(database);

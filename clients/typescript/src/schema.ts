@@ -1173,242 +1173,6 @@ export interface components {
              */
             month_ends_at?: string;
         };
-        CreditApplicationEvent: {
-            /**
-             * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
-             * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-             */
-            event_id: string;
-            /**
-             * @description More may be added: answer 2xx to what you do not know, and drop it. Known values: `credit_application.created`, `credit_application.submitted`, `credit_application.referred`, `credit_application.accepted`, `credit_application.action_required`, `credit_application.deposit_paid`, `credit_application.signed`, `credit_application.ready`, `credit_application.activated`, `credit_application.paid_out`, `credit_application.completed`, `credit_application.declined`, `credit_application.cancelled`, `credit_application.expired`, `credit_application.partially_refunded`, `credit_application.refunded`. Others may be added.
-             * @example credit_application.accepted
-             * @example credit_application.created
-             * @example credit_application.submitted
-             * @example credit_application.referred
-             * @example credit_application.action_required
-             * @example credit_application.deposit_paid
-             * @example credit_application.signed
-             * @example credit_application.ready
-             * @example credit_application.activated
-             * @example credit_application.paid_out
-             * @example credit_application.completed
-             * @example credit_application.declined
-             * @example credit_application.cancelled
-             * @example credit_application.expired
-             * @example credit_application.partially_refunded
-             * @example credit_application.refunded
-             */
-            event_type: "credit_application.created" | "credit_application.submitted" | "credit_application.referred" | "credit_application.accepted" | "credit_application.action_required" | "credit_application.deposit_paid" | "credit_application.signed" | "credit_application.ready" | "credit_application.activated" | "credit_application.paid_out" | "credit_application.completed" | "credit_application.declined" | "credit_application.cancelled" | "credit_application.expired" | "credit_application.partially_refunded" | "credit_application.refunded" | (string & {});
-            /**
-             * @description The form of the event. Known values: `v1`. Others may be added.
-             * @example v1
-             */
-            api_version: "v1" | (string & {});
-            /**
-             * @description That of the key that made the quote, or asked for the test. Known values: `sandbox`, `live`. Others may be added.
-             * @example sandbox
-             * @example live
-             */
-            environment: "sandbox" | "live" | (string & {});
-            /**
-             * Format: date-time
-             * @description When the event was made, UTC.
-             * @example 2026-11-21T12:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * @description Counts the events of one application: drop one that is older than what you have.
-             * @example 3
-             */
-            sequence: number;
-            data: {
-                /**
-                 * @description The application.
-                 * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-                 */
-                credit_application_id: string;
-                /**
-                 * @description The quote it came from.
-                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
-                 */
-                service_quote_id: string;
-                /**
-                 * @description The reference sent with the quote.
-                 * @example basket 2041
-                 */
-                merchant_reference: string | null;
-                /**
-                 * @description The merchant of the quote.
-                 * @example M100001
-                 */
-                merchant_id: string;
-                /**
-                 * @description Key of the lender.
-                 * @example lender_a
-                 */
-                lender: string;
-                /**
-                 * @description The lender's own reference; its format differs per lender.
-                 * @example AB12CD34
-                 */
-                lender_reference: string;
-                /**
-                 * @description State of the application. More may be added: leave alone what you do not know. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
-                 * @example accepted
-                 * @example created
-                 * @example submitted
-                 * @example referred
-                 * @example action_required
-                 * @example deposit_paid
-                 * @example signed
-                 * @example ready
-                 * @example activated
-                 * @example paid_out
-                 * @example completed
-                 * @example declined
-                 * @example cancelled
-                 * @example expired
-                 * @example partially_refunded
-                 * @example refunded
-                 */
-                status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {});
-                /**
-                 * @description Null for the first event of an application. Known values: `created`, `submitted`, `referred`, `accepted`, `action_required`, `deposit_paid`, `signed`, `ready`, `activated`, `paid_out`, `completed`, `declined`, `cancelled`, `expired`, `partially_refunded`, `refunded`. Others may be added.
-                 * @example accepted
-                 * @example created
-                 * @example submitted
-                 * @example referred
-                 * @example action_required
-                 * @example deposit_paid
-                 * @example signed
-                 * @example ready
-                 * @example activated
-                 * @example paid_out
-                 * @example completed
-                 * @example declined
-                 * @example cancelled
-                 * @example expired
-                 * @example partially_refunded
-                 * @example refunded
-                 */
-                previous_status: "created" | "submitted" | "referred" | "accepted" | "action_required" | "deposit_paid" | "signed" | "ready" | "activated" | "paid_out" | "completed" | "declined" | "cancelled" | "expired" | "partially_refunded" | "refunded" | (string & {}) | null;
-                /**
-                 * @description Amount financed, in pounds.
-                 * @example 900.00
-                 */
-                loan_amount: string;
-                /**
-                 * @description Deposit, in pounds.
-                 * @example 900.00
-                 */
-                customer_deposit: string;
-                /**
-                 * Format: date-time
-                 * @description When the lender says it happened, UTC.
-                 * @example 2026-11-21T12:00:00.000Z
-                 */
-                occurred_at: string;
-                /**
-                 * @description The credit product that was applied for; null when the link named none.
-                 * @example Classic credit 12 months
-                 */
-                credit_product: string | null;
-            };
-        };
-        TestEvent: {
-            /**
-             * @description The same in every attempt, and in the header webhook-id: drop what you have seen.
-             * @example evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-             */
-            event_id: string;
-            /**
-             * @description Drop it: it stands for no application. Known values: `credit_application.test`. Others may be added.
-             * @example credit_application.test
-             */
-            event_type: "credit_application.test" | (string & {});
-            /**
-             * @description The form of the event. Known values: `v1`. Others may be added.
-             * @example v1
-             */
-            api_version: "v1" | (string & {});
-            /**
-             * @description That of the key that made the quote, or asked for the test. Known values: `sandbox`, `live`. Others may be added.
-             * @example sandbox
-             * @example live
-             */
-            environment: "sandbox" | "live" | (string & {});
-            /**
-             * Format: date-time
-             * @description When the event was made, UTC.
-             * @example 2026-11-21T12:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * @description Counts the events of one application: drop one that is older than what you have.
-             * @example 3
-             */
-            sequence: number;
-            data: {
-                /**
-                 * @description The application.
-                 * @example app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6
-                 */
-                credit_application_id: string;
-                /**
-                 * @description The quote it came from.
-                 * @example qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1
-                 */
-                service_quote_id: string;
-                /**
-                 * @description The reference sent with the quote.
-                 * @example basket 2041
-                 */
-                merchant_reference: string | null;
-                /**
-                 * @description The merchant of the quote.
-                 * @example M100001
-                 */
-                merchant_id: string;
-                /**
-                 * @description Key of the lender.
-                 * @example lender_a
-                 */
-                lender: string;
-                /**
-                 * @description The lender's own reference; its format differs per lender.
-                 * @example AB12CD34
-                 */
-                lender_reference: string;
-                /**
-                 * @description No state of an application. Known values: `test`. Others may be added.
-                 * @example test
-                 */
-                status: "test" | (string & {});
-                /** @description Always null. */
-                previous_status: string | null;
-                /**
-                 * @description Amount financed, in pounds.
-                 * @example 900.00
-                 */
-                loan_amount: string;
-                /**
-                 * @description Deposit, in pounds.
-                 * @example 900.00
-                 */
-                customer_deposit: string;
-                /**
-                 * Format: date-time
-                 * @description When the lender says it happened, UTC.
-                 * @example 2026-11-21T12:00:00.000Z
-                 */
-                occurred_at: string;
-                /**
-                 * @description The credit product that was applied for; null when the link named none.
-                 * @example Classic credit 12 months
-                 */
-                credit_product: string | null;
-            };
-        };
     };
     responses: never;
     parameters: {
@@ -1501,7 +1265,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `MERCHANT_NOT_FOUND`: the merchant does not exist, or does not for you. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `MERCHANT_NOT_FOUND`: the merchant does not exist, or does not for you. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1637,7 +1401,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1767,7 +1531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1862,7 +1626,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -1957,7 +1721,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2088,7 +1852,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2200,7 +1964,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `RECOVERY_NOT_FOUND`: there is no such recovery of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `RECOVERY_NOT_FOUND`: there is no such recovery of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2295,7 +2059,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2392,7 +2156,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `QUOTE_NOT_FOUND`: there is no such quote of yours in the sandbox. `PRODUCT_NOT_QUOTED`: the quote has no product of this name, or none at all. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `QUOTE_NOT_FOUND`: there is no such quote of yours in the sandbox. `PRODUCT_NOT_QUOTED`: the quote has no product of this name, or none at all. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2509,7 +2273,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2618,7 +2382,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -2710,7 +2474,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiError"];
                 };
             };
-            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path is not of its form. */
+            /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];

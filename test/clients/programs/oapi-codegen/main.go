@@ -3,20 +3,33 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"net/http"
+	"os"
 
 	"example.com/client/client"
 )
 
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 func main() {
-	ctx := context.Background()
+	ctx, env := context.Background(), os.Getenv
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must(os.ReadFile(env("CA_FILE"))))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	withKey := func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Authorization", "Bearer "+env("API_KEY"))
 		return nil
 	}
 	api := must(client.NewClientWithResponses(env("BASE_URL"),
-		client.WithHTTPClient(overTLS()), client.WithRequestEditorFn(withKey)))
+		client.WithHTTPClient(&http.Client{Transport: transport}), client.WithRequestEditorFn(withKey)))
 
 	quote := func(merchant string) *client.GetFinanceQuoteResponse {
 		body := client.QuoteRequest{MerchantId: merchant, PartnerId: env("PARTNER_ID"), MerchantFinanceUrl: "https://shop.example/finance"}
@@ -35,12 +48,12 @@ func main() {
 	hidden := must(api.GetCreditApplicationWithResponse(ctx, env("APPLICATION_ID"), nil))
 	var event client.ReceiveCreditApplicationEventJSONRequestBody
 	must(0, json.Unmarshal([]byte(*one.Payload), &event))
-	show(map[string]any{
+	must(0, json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"quote":   []any{got.Summary.Display, got.Products[0].CustomerDeposit},
 		"listed":  listed,
 		"refused": []any{refused.StatusCode(), refused.JSON404.Error.Code, *refused.JSON404.Error.Details.MerchantId},
 		"state":   []any{one.Status, one.EventType, *(*one.AttemptLog)[0].Failure},
 		"code":    []any{hidden.StatusCode(), hidden.JSON404.Error.Code},
 		"event":   event.Data.Status,
-	})
+	}))
 }

@@ -3,9 +3,21 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"os"
 
 	"example.com/client/client"
 )
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
 
 type key string
 
@@ -14,8 +26,11 @@ func (k key) ApiKey(context.Context, client.OperationName) (client.ApiKey, error
 }
 
 func main() {
-	ctx := context.Background()
-	api := must(client.NewClient(env("BASE_URL"), key(env("API_KEY")), client.WithClient(overTLS())))
+	ctx, env := context.Background(), os.Getenv
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(must(os.ReadFile(env("CA_FILE"))))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	api := must(client.NewClient(env("BASE_URL"), key(env("API_KEY")), client.WithClient(&http.Client{Transport: transport})))
 
 	quote := func(merchant string) client.GetFinanceQuoteRes {
 		return must(api.GetFinanceQuote(ctx, &client.QuoteRequest{
@@ -39,12 +54,12 @@ func main() {
 	hidden := must(api.GetCreditApplication(ctx, asked)).(*client.GetCreditApplicationNotFound).Response.Error
 	var event client.ReceiveCreditApplicationEventReq
 	must(0, event.UnmarshalJSON([]byte(one.Payload.Value)))
-	show(map[string]any{
+	must(0, json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"quote":   []any{got.Summary.Display, got.Products[0].CustomerDeposit},
 		"listed":  listed,
 		"refused": []any{404, refused.Code, refused.Details.Value.MerchantID.Value},
 		"state":   []any{one.Status, one.EventType, one.AttemptLog[0].Failure.Value},
 		"code":    []any{404, hidden.Code},
 		"event":   event.Data.Status,
-	})
+	}))
 }

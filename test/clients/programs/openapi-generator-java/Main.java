@@ -51,8 +51,7 @@ public class Main {
         "listed", listed.stream().map(Notification::getNotificationId).collect(Collectors.toList()),
         "refused", refused(() -> quotes.getFinanceQuote(request.merchantId("M999999"), null, null)),
         "state", List.of(one.getStatus(), one.getEventType(), one.getAttemptLog().get(0).getFailure()),
-        "code", refused(() -> applications.getCreditApplication(env.get("APPLICATION_ID"), null, null)),
-        "event", CreditApplicationEvent.fromJson(one.getPayload()).getData().getStatus())));
+        "code", refused(() -> applications.getCreditApplication(env.get("APPLICATION_ID"), null, null)))));
     System.exit(0);
   }
 }

@@ -3,7 +3,7 @@ import json
 import os
 
 import openapi_client as client
-from openapi_client.models import CreditApplicationEvent, QuoteRequest, QuoteRequestCustomerDeposit, QuoteRequestLoanAmount
+from openapi_client.models import QuoteRequest, QuoteRequestCustomerDeposit, QuoteRequestLoanAmount
 
 env = os.environ
 configuration = client.Configuration(host=env["BASE_URL"], access_token=env["API_KEY"], ssl_ca_cert=env["CA_FILE"])
@@ -40,7 +40,6 @@ print(
             "refused": refused(lambda: quote("M999999")),
             "state": [one.status, one.event_type, one.attempt_log[0].failure],
             "code": refused(lambda: applications.get_credit_application(env["APPLICATION_ID"]))[:2],
-            "event": CreditApplicationEvent.from_json(one.payload).data.status,
         }
     )
 )
