@@ -5,12 +5,13 @@ import {
   applicationExists,
   findApplication,
   findApplicationForPartner,
+  type Application,
 } from '../db/applications/applications';
 import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lender-events';
 import { simulateApplication, simulateLenderEvent } from '../db/applications/simulate';
 import { findEndpointForPartner } from '../db/endpoints/endpoints';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
-import { readCursorSecret, findServiceKeysByHash } from '../db/keys';
+import { readCursorSecret, findServiceKeysByHash, type KeyBinding, type ServiceCaller } from '../db/keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
 import { readProgress } from '../db/notifications/notification';
 import { findForPartner, listForPartner, type PageWanted } from '../db/notifications/partner';
@@ -37,8 +38,8 @@ export interface WithQueries {
 
 /**
  * Each statement has a timeout of DATABASE_TIMEOUT_MS, and a transaction whose caller was told that it
- * failed is rolled back. Partners have pools of their own, and each partner a share of them. Those that
- * store are traced.
+ * failed is rolled back. Partners have pools of their own, and each partner and lender a share of its
+ * pool. Those that store are traced.
  */
 export function apiQueries(
   { own, writes, reads }: Omit<ApiPools, 'inserts'>,
@@ -61,6 +62,7 @@ export function apiQueries(
     reads: sharedPool(reads, config),
     writes: sharedPool(writes, config),
   };
+  const forLender = sharedPool(own, config);
   const counts = createSlots(1, COUNT_WAIT_MS);
   /** One count of a partner at a time, whatever the environment. */
   const counted =
@@ -81,8 +83,18 @@ export function apiQueries(
   ) =>
     forPartner.writes(byOwner, (db, wanted: Wanted) => run(db, traced(wanted), applicationEventText), what);
 
-  const storeApplication = on(createApplication, 'credit application');
-  const storeLenderEvent = on(recordLenderEvent, 'lender event');
+  const byLender = ({ service }: { readonly service: ServiceCaller }) => service.lender;
+  const storeApplication = forLender(
+    byLender,
+    (db, wanted: NewApplication) => createApplication(db, traced(wanted), applicationEventText),
+    'credit application',
+  );
+  const storeLenderEvent = forLender(
+    byLender,
+    (db, wanted: NewLenderEvent) =>
+      recordLenderEvent(db, traced(wanted), { write: applicationEventText, waitSeconds }),
+    'lender event',
+  );
   return {
     storeTest: step(
       'store notification',
@@ -120,14 +132,18 @@ export function apiQueries(
     webhookEndpoint: forPartner.reads(byOwner, findEndpointForPartner, 'webhook endpoint'),
     webhookKeys: forPartner.reads(byOwner, livePublicKeys, 'webhook keys'),
     findServiceKeys: on(findServiceKeysByHash, 'service keys'),
-    createApplication: step('store application', (wanted: NewApplication) =>
-      storeApplication(traced(wanted), applicationEventText),
+    createApplication: step('store application', storeApplication),
+    warnOfCrowdedQuote: forLender(
+      ({ lender }: Application) => lender,
+      warnOfCrowdedQuote,
+      'applications of a quote',
     ),
-    warnOfCrowdedQuote: on(warnOfCrowdedQuote, 'applications of a quote'),
-    recordLenderEvent: step('store lender event', (wanted: NewLenderEvent) =>
-      storeLenderEvent(traced(wanted), { write: applicationEventText, waitSeconds }),
+    recordLenderEvent: step('store lender event', storeLenderEvent),
+    findApplication: forLender(
+      (_id: string, { lender }: KeyBinding) => lender,
+      findApplication,
+      'credit application',
     ),
-    findApplication: on(findApplication, 'credit application'),
     applicationExists: on(applicationExists, 'credit application'),
   };
 }
@@ -165,8 +181,8 @@ const COUNT_WAIT_MS = 2_000;
 const LOST_AFTER_MS = 2_500;
 
 /**
- * A pool of which each partner has at most half, so that another one is soon served.
- * @returns a function that makes a call of a statement; `whose` reads the partner from what it is given
+ * A pool of which each partner, or each lender, has at most half, so that another one is soon served.
+ * @returns a function that makes a call of a statement; `whose` reads the partner or lender from what it is given
  */
 function sharedPool({ db, sql }: Database, config: Timed) {
   const slots = createSlots(Math.max(1, Math.floor(sql.options.max / 2)), config.DATABASE_TIMEOUT_MS);
@@ -191,17 +207,24 @@ function sharedPool({ db, sql }: Database, config: Timed) {
 const REMEMBERED_TIMES = 20;
 const QUICK_MS = 50;
 
-/** The progress of a recovery is counted anew each time; that of a million takes a second or two. */
+/** The progress of a recovery is counted anew, once for calls at the same time; that of a million takes a second or two. */
 function rarely(read: (id: string, of: Tenant) => Promise<RecoveryProgress | null>): typeof read {
   const remembered = new LRUCache<string, RecoveryProgress>({ max: 1_000, ttl: 1 });
-  return async (id, of) => {
-    const key = `${of.partnerId} ${of.environment} ${id}`;
-    const known = remembered.get(key);
-    if (known !== undefined) return known;
+  const underWay = new Map<string, Promise<RecoveryProgress | null>>();
+
+  async function readNow(key: string, id: string, of: Tenant): Promise<RecoveryProgress | null> {
     const startedAt = performance.now();
     const found = await read(id, of);
     const tookMs = performance.now() - startedAt;
     if (found !== null && tookMs > QUICK_MS) remembered.set(key, found, { ttl: REMEMBERED_TIMES * tookMs });
     return found;
+  }
+  return async (id, of) => {
+    const key = `${of.partnerId} ${of.environment} ${id}`;
+    const known = remembered.get(key) ?? underWay.get(key);
+    if (known !== undefined) return known;
+    const reading = readNow(key, id, of).finally(() => underWay.delete(key));
+    underWay.set(key, reading);
+    return reading;
   };
 }

@@ -314,7 +314,7 @@ export const INTERNAL_REFUSALS = {
   ]),
   RATE_LIMIT_EXCEEDED: {
     ...REFUSALS.RATE_LIMIT_EXCEEDED,
-    when: 'more than 300 calls in a minute from your address without a valid service key; a call with one is never refused for it',
+    when: 'too many calls of your lender at once, or more than 300 in a minute from your address without a valid service key, for which a call with one is never refused; wait `Retry-After` seconds',
     example: [{ limit: 300, retrySeconds: 12, of: 'without a valid key from your address' }] as [
       CallsCounted,
     ],

@@ -27,7 +27,7 @@ const partners: Listener = {
 
 const INTERNAL_HEADERS: Readonly<Record<number, Json>> = {
   401: parts.unauthenticatedHeaders,
-  429: { ...parts.keyedHeaders, ...parts.unauthenticatedHeaders, ...parts.retryAfter },
+  429: { ...parts.requestIdHeader, ...parts.retryAfter },
 };
 
 const lenders: Listener = {

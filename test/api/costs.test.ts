@@ -326,6 +326,15 @@ test.each([...Object.entries(COSTS), ...Object.entries(OF_QUOTES)])(
   },
 );
 
+test('the progress of a recovery is read once for all that ask at the same time', async () => {
+  // An answer that took long is remembered.
+  const again = apiQueries(pools, { DATABASE_TIMEOUT_MS: 60_000, LENDER_EVENT_WAIT_SECONDS: 600 }, null);
+  plans.length = 0;
+  const asked = Array.from({ length: 20 }, () => again.recoveryProgress(RECOVERED, OWNER));
+  expect(new Set((await Promise.all(asked)).map((one) => one?.resent))).toEqual(new Set([EACH]));
+  expect(plans.filter(({ plan }) => rowsOf(plan) >= EACH)).toHaveLength(1);
+});
+
 test('every statement that routes have has an entry', () => {
   expect(Object.keys(COSTS).toSorted()).toEqual(Object.keys(queries).toSorted());
 });

@@ -74,6 +74,25 @@ test.each(Object.keys(floods))(
   120_000,
 );
 
+test('800 at once of one lender: it waits or is refused; another lender, and a quote that memory cannot answer, are served', async () => {
+  const another = await internalClient(api, { lender: 'lender_b' });
+  const quoted = await api.quote({ merchant_id: SHOP });
+  const opened = await lender.openLink(quoted.body.data.products[0].merchant_finance_url);
+  const id = opened.body.data.credit_application_id as string;
+  const tell = (_: unknown, nth: number) =>
+    lender.tell(id, { lender_event_id: `flood-${nth}`, status: 'created', occurred_at: iso(0) });
+  const flood = Promise.all(Array.from({ length: 800 }, tell));
+  const served: Answer[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    served.push(await another.read(`app_${'0'.repeat(26)}`));
+    served.push(
+      await api.quote({ merchant_id: `M90000${round}`, partner_id: other.partnerId }, { key: other.test }),
+    );
+  }
+  expect(served.map(({ status }) => status)).toEqual(served.map(() => 404));
+  for (const { status } of await flood) expect([200, 429]).toContain(status);
+}, 120_000);
+
 test('what is counted is 10,000 at most, and says so; a recovery begins all the same', async () => {
   const counted = await recover({ dry_run: true });
   expect(counted.body.data).toEqual({ matched: 10_000, matched_is_minimum: true });
