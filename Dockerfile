@@ -1,4 +1,4 @@
-# Debian's glibc: Temporal's native module does not run on musl. At a release `node scripts/pin-images.mjs` adds the digest.
+# Debian's glibc: Temporal's native module does not run on musl. Renovate adds the digest (renovate.json).
 FROM node:24-bookworm-slim AS base
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -60,7 +60,7 @@ export class Project {
       { cwd: root },
     );
     execFileSync('chmod', ['755', this.folder]);
-    // Digests are those of the real images (scripts/pin-images.mjs).
+    // Digests are those of the real images (renovate.json).
     execFileSync('sed', ['-i', 's/@sha256:[0-9a-f]*//', 'docker-compose.yml', 'Dockerfile'], {
       cwd: this.folder,
     });

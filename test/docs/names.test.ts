@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
@@ -115,27 +115,3 @@ test('every kind of operator event is explained', () => {
   const page = read('docs/operations/webhooks.md');
   expect(OPERATOR_EVENT_KINDS.filter((kind) => !page.includes(`- \`${kind}\``))).toEqual([]);
 });
-
-/** The table of folders in architecture.md says what each folder imports, no more and no less. */
-const page = read('docs/architecture.md');
-const rows = [...page.matchAll(/^\| `(\w+)\/` +\|[^|]+\|([^|]+)\|$/gm)].map(
-  ([, folder = '', imports = '']) => ({ folder, imports }),
-);
-const named = (text: string) => groupsOf(text, /`(\w+)`/g).toSorted();
-
-function importedBy(folder: string): string[] {
-  const files = projectFiles.filter((file) => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
-  const targets = files.flatMap((file) =>
-    groupsOf(read(file), /(?:from|import\() ?'(\.[^']+)'/g).map(
-      (path) => relative(root, resolve(root, dirname(file), path)).split(sep)[0] ?? '',
-    ),
-  );
-  return [...new Set(targets)].filter((target) => target !== folder).toSorted();
-}
-
-test.each(rows.filter(({ imports }) => !/anything|all/.test(imports)))(
-  '$folder/ imports what the page says: $imports',
-  ({ folder, imports }) => {
-    expect(importedBy(folder)).toEqual(named(imports));
-  },
-);
