@@ -13,39 +13,6 @@ import {
 } from '../../domain/application-states';
 import { forAll } from './builders';
 
-/** The table of transitions, written out once more. */
-const DESIGNED = `
-| created | submitted, cancelled, expired |
-| submitted | referred, accepted, declined, cancelled, expired |
-| referred | accepted, declined, action_required, cancelled, expired |
-| accepted | action_required, deposit_paid, signed, declined, cancelled, expired |
-| action_required | referred, accepted, deposit_paid, signed, declined, cancelled, expired |
-| deposit_paid | action_required, signed, declined, cancelled, expired |
-| signed | action_required, deposit_paid, ready, declined, cancelled, expired |
-| ready | activated, cancelled, expired |
-| activated | paid_out, cancelled, partially_refunded, refunded |
-| paid_out | completed, partially_refunded, refunded |
-| completed | partially_refunded, refunded |
-| partially_refunded | partially_refunded, refunded, completed |`;
-
-const designed = new Map(
-  [...DESIGNED.matchAll(/\| (\w+) \| (.*) \|/g)].map(([, from, to = '']) => [from, to.split(', ')]),
-);
-const ON_THE_WAY =
-  'created submitted referred accepted action_required deposit_paid signed ready activated'.split(' ');
-const isSkip = (from: string, to: string) =>
-  ON_THE_WAY.slice(0, 7).includes(from) &&
-  (to === 'declined' || ON_THE_WAY.indexOf(to) > ON_THE_WAY.indexOf(from));
-
-const pairs = APPLICATION_STATES.flatMap((from) => APPLICATION_STATES.map((to) => [from, to] as const));
-
-test.each(pairs)('%s is followed by %s where the table or a step left out allows it', (from, to) => {
-  const isStep = designed.get(from)?.includes(to) ?? false;
-  const mayBeSkipped = !isStep && isSkip(from, to);
-  expect(mayFollow(from, to)).toBe(isStep || mayBeSkipped);
-  expect(judgeStatus(from, to, mayBeSkipped) === 'applied').toBe(isStep || mayBeSkipped);
-});
-
 test.each(APPLICATION_STATES)('%s again is no news, but for another partial refund', (state) => {
   expect(judgeStatus(state, state, false)).toBe(state === 'partially_refunded' ? 'applied' : 'same_state');
 });

@@ -1,4 +1,4 @@
-import type { DepositRule, Merchant, Product } from '../../domain/product';
+import type { Merchant } from '../../domain/product';
 import { depositReason, maximumDeposit, minimumDeposit, priceQuote } from '../../domain/quote';
 import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
@@ -15,10 +15,7 @@ import * as fc from 'fast-check';
 
 const TEN_PERCENT = { basisPoints: 1_000, fixedPence: 0 };
 const TEN_PERCENT_OR_50 = { basisPoints: 1_000, fixedPence: 5_000 };
-const TWENTY_PERCENT = { basisPoints: 2_000, fixedPence: 0 };
-const THIRD = { basisPoints: 3_333, fixedPence: 0 };
 const HALF = { basisPoints: 5_000, fixedPence: 0 };
-const HALF_OR_200 = { basisPoints: 5_000, fixedPence: 20_000 };
 
 /** The names of the products that are shown. */
 const fitting = (merchant: Merchant, changes: Partial<QuoteRequest> = {}) =>
@@ -47,19 +44,6 @@ describe('a priced product', () => {
     expect(quote.display).toBe(true);
     expect(quote.depositAdjustment).toBeNull();
     expect(quote.withheldAsNotAuthorised).toBe(false);
-  });
-
-  it.each<[Partial<Product>, object]>([
-    [{ firstPaymentType: 'monthly_repayment' }, { firstPaymentAmountPence: 9_469 }],
-    [{ firstPaymentType: 'deposit' }, { firstPaymentAmountPence: 12_000 }],
-    [{ firstPaymentType: 'none' }, { firstPaymentAmountPence: 0 }],
-    [{ deferralMonths: 6 }, { initialPaymentDue: { value: 6, unit: 'months' } }],
-    [{ deferralMonths: 6, firstIntervalDays: 184 }, { initialPaymentDue: { value: 184, unit: 'days' } }],
-    [{ annualRateShown: 'nominal' }, { annualRateBasisPoints: 948 }],
-    [{ annualRateShown: 'effective' }, { annualRateBasisPoints: 990 }],
-  ])('with %j says %j', (changes, expected) => {
-    const request = { loanPence: 108_000, depositPence: 12_000, merchant: merchantOf(changes) };
-    expect(priceQuote(buildRequest(request)).shown[0]).toMatchObject(expected);
   });
 });
 
@@ -140,18 +124,6 @@ it('shows nothing when the merchant has no product of the day', () => {
   expect(priceQuote(buildRequest({ merchant }))).toEqual({ ...nothing, ...neither });
 });
 
-it.each([
-  ['minimum is nothing without a rule', minimumDeposit, 100_000, null, 0],
-  ['minimum is the fixed sum when that is more', minimumDeposit, 30_000, TEN_PERCENT_OR_50, 5_000],
-  ['minimum is the share when that is more', minimumDeposit, 100_000, TEN_PERCENT_OR_50, 10_000],
-  ['minimum is never above the price', minimumDeposit, 3_000, TEN_PERCENT_OR_50, 3_000],
-  ['maximum is the price without a rule', maximumDeposit, 100_000, null, 100_000],
-  ['maximum is the fixed sum when that is less', maximumDeposit, 100_000, HALF_OR_200, 20_000],
-  ['maximum is the share when that is less', maximumDeposit, 30_000, HALF_OR_200, 15_000],
-])('the %s', (_name, bound, price, rule, pence) => {
-  expect(bound(price, rule)).toBe(pence);
-});
-
 it('a share is exact for every price there is, and rounded up for the minimum and the maximum', () => {
   const price = fc.integer({ min: 0, max: 200_000_000_000_000 });
   forAll(1_000, price, fc.integer({ min: 0, max: 10_000 }), (pricePence, basisPoints) => {
@@ -160,35 +132,6 @@ it('a share is exact for every price there is, and rounded up for the minimum an
     expect(BigInt(minimumDeposit(pricePence, rule))).toBe(up);
     expect(BigInt(maximumDeposit(pricePence, rule))).toBe(up);
   });
-});
-
-it('what a minimum asks for is never above a maximum of the same or a larger share, unless a fixed sum decides', () => {
-  const price = fc.oneof(
-    fc.integer({ min: 1_000, max: 30_000 }),
-    fc.integer({ min: 1_000, max: 400_000_000 }),
-  );
-  const share = fc.integer({ min: 0, max: 10_000 });
-  const fixed = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 50_000 }));
-  let met = 0;
-  forAll(
-    2_000,
-    price,
-    share,
-    fc.oneof(fc.constant(0), share),
-    fixed,
-    fixed,
-    (pricePence, low, more, min, cap) => {
-      const depositMin = { basisPoints: low, fixedPence: min };
-      const depositMax = { basisPoints: Math.min(10_000, low + more), fixedPence: cap };
-      const [asked, most] = [minimumDeposit(pricePence, depositMin), maximumDeposit(pricePence, depositMax)];
-      const byShare = minimumDeposit(pricePence, { ...depositMin, fixedPence: 0 });
-      if (asked === byShare && (cap === 0 || asked <= cap)) {
-        met += 1;
-        expect(asked).toBeLessThanOrEqual(most);
-      }
-    },
-  );
-  expect(met).toBeGreaterThan(500);
 });
 
 it.each([
@@ -215,91 +158,6 @@ describe('the deposit of a quote', () => {
     const raised = { purchasePricePence: 120_000, depositPence: 12_000, loanPence: 108_000 };
     expect(quote.shown).toMatchObject([raised]);
     expect(linkedAmounts(quote.summaryHtml)).toEqual(['1080.00', '120.00']);
-  });
-
-  it('is left alone when it meets the floor to the penny', () => {
-    const merchant = buildMerchant({ depositFloor: TEN_PERCENT });
-    const at = (depositPence: number) =>
-      priceQuote(buildRequest({ merchant, loanPence: 99_991 - depositPence, depositPence }))
-        .depositAdjustment;
-    expect(at(10_000)).toBeNull();
-    expect(at(9_999)).toMatchObject({ correctedDepositPence: 10_000 });
-  });
-
-  it('is raised to the rule that all products of the day share', () => {
-    const merchant = merchantOf(
-      { depositMin: TEN_PERCENT },
-      { depositMin: { ...TEN_PERCENT } },
-      { depositMin: TWENTY_PERCENT, validTo: '2026-11-20' },
-    );
-    const { depositAdjustment } = priceQuote(buildRequest({ merchant }));
-    expect(depositAdjustment).toMatchObject({ correctedDepositPence: 12_000 });
-  });
-
-  it('is raised item by item, without an adjustment, where rules differ', () => {
-    const merchant = merchantOf({ depositMin: TEN_PERCENT }, {}, { depositMin: TWENTY_PERCENT });
-    const quote = priceQuote(buildRequest({ merchant }));
-    expect(quote.depositAdjustment).toBeNull();
-    expect(quote.shown.map(({ depositPence, loanPence }) => [depositPence, loanPence])).toEqual([
-      [12_000, 108_000],
-      [0, 120_000],
-      [24_000, 96_000],
-    ]);
-    expect(quote.shown[2]?.financeUrl).toContain(
-      'loan_amount=960.00&customer_deposit=240.00&credit_product=P2',
-    );
-    expect(linkedAmounts(quote.summaryHtml)).toEqual(['1200.00', '0.00']);
-  });
-
-  it.each<[string, number, DepositRule | null, DepositRule | null, DepositRule, number, number]>([
-    ['10 % as minimum and maximum', 99_999, null, TEN_PERCENT, TEN_PERCENT, 0, 10_000],
-    ['a floor of 10 % and a maximum of 10 %', 99_999, TEN_PERCENT, null, TEN_PERCENT, 0, 10_000],
-    ['33.33 % of 99.99', 9_999, null, THIRD, THIRD, 0, 3_333],
-    ['33.33 % of 150.00', 15_000, null, THIRD, THIRD, 0, 5_000],
-    ['10 and 10.01 % of 49.95', 4_995, null, TEN_PERCENT, { ...TEN_PERCENT, basisPoints: 1_001 }, 0, 500],
-    ['half of 999.99, as the shop rounded it', 49_999, null, null, HALF, 50_000, 50_000],
-    ['half of 999.99, as the shop cut it', 50_000, null, null, HALF, 49_999, 49_999],
-  ])(
-    'fits a share to the penny: %s',
-    (_case, loanPence, depositFloor, depositMin, depositMax, asked, used) => {
-      const merchant = { ...merchantOf({ depositMin, depositMax }), depositFloor };
-      const quote = priceQuote(buildRequest({ merchant, loanPence, depositPence: asked }));
-      const amounts = { depositPence: used, loanPence: loanPence + asked - used };
-      expect(quote).toMatchObject({ display: true, shown: [amounts] });
-      expect(quote.depositAdjustment?.correctedDepositPence ?? asked).toBe(used);
-    },
-  );
-
-  it('fits a product of one fixed share at every price whose loan is in its range', () => {
-    const share = fc.integer({ min: 1, max: 5_000 });
-    forAll(
-      300,
-      fc.integer({ min: 2_000, max: 200_000_000 }),
-      share,
-      fc.boolean(),
-      (loanPence, basisPoints, floor) => {
-        const rule = { basisPoints, fixedPence: 0 };
-        const merchant = merchantOf({ depositMax: rule, ...(!floor && { depositMin: rule }) });
-        const request = { merchant: { ...merchant, depositFloor: floor ? rule : null }, loanPence };
-        expect(priceQuote(buildRequest(request))).toMatchObject({ display: true });
-      },
-    );
-  });
-
-  it('drops a product whose own minimum is above its own maximum at this price', () => {
-    const capped = { basisPoints: 10_000, fixedPence: 5_000 };
-    const merchant = merchantOf({ depositMin: TEN_PERCENT, depositMax: capped }, {});
-    expect(fitting(merchant)).toEqual(['P1']);
-    expect(fitting(merchant, { loanPence: 50_000 })).toEqual(['P0', 'P1']);
-  });
-
-  it('drops a product that takes no deposit as soon as there is one, asked for or raised', () => {
-    const merchant = merchantOf({ depositMax: { basisPoints: 0, fixedPence: 0 } }, {});
-    const at = (depositPence: number, depositFloor: DepositRule | null = null) =>
-      fitting({ ...merchant, depositFloor }, { depositPence });
-    expect(at(0)).toEqual(['P0', 'P1']);
-    expect(at(1)).toEqual(['P1']);
-    expect(at(0, TEN_PERCENT)).toEqual(['P1']);
   });
 
   it('is raised to the whole price at most, and then nothing fits', () => {

@@ -158,3 +158,15 @@ export function useOps() {
     run([noun, 'import', '-', '--json', ...options], typeof rows === 'string' ? rows : JSON.stringify(rows));
   return Object.assign(scene, { database, run, text, json, refuses, column, actionsOn, import: importRows });
 }
+
+/** Faults of a refused import as `row field message`. */
+export async function importFaults(
+  ops: ReturnType<typeof useOps>,
+  noun: 'products' | 'merchants',
+  rows: unknown,
+): Promise<string[]> {
+  const outcome = await ops.import(noun, rows);
+  expect(outcome.code).toBe(1);
+  const { faults } = outcome.json().error as Record<'faults', Record<'row' | 'field' | 'message', string>[]>;
+  return faults.map(({ row, field, message }) => `${row} ${field} ${message}`);
+}
