@@ -101,7 +101,7 @@ export function warnOfOldNode(logger: Pick<Logger, 'warn'>, version: string): vo
   logger.warn({ node: version }, 'this Node is out of support and gets no security fixes: use Node 24');
 }
 
-const WHERE = 'docs/operations/install.md, "Logins of the database"';
+const WHERE = 'docs/operations/production.md, "Logins of the database"';
 
 /** Logs how the login of a process differs from what it needs; nothing while Postgres is away. */
 export async function reportLogin(

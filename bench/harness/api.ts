@@ -8,7 +8,7 @@ import type { Bench } from './bench';
 import { answers, nextMessage, startChild } from './children';
 import type { Server } from './load';
 
-/** As the API is started in production (docs/operations/run.md). */
+/** As the API is started in production (docs/operations/production.md). */
 export const API_NODE_ARGS: readonly string[] = [
   '--max-semi-space-size=32',
   '--no-allocation-site-pretenuring',

@@ -15,7 +15,7 @@ const CHANGED_ROWS = 'PFQ01';
 
 export const separationNotice = (notSeparated: readonly Process[]) =>
   `this login may not create the roles ${notSeparated.map(roleOf).join(', ')}, so these processes have to share a login that owns the ` +
-  'tables: each may change the schema and rewrite the change log (docs/operations/install.md, "Logins of the database")';
+  'tables: each may change the schema and rewrite the change log (docs/operations/production.md, "Logins of the database")';
 
 /** The database has another history than ours, or belongs to another login. Nothing was changed. */
 export class ForeignSchema extends Error {
