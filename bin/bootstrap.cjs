@@ -1,12 +1,14 @@
 /**
- * The entry of `npm start`, `npm test`, `npm run ops` and `npm run demo`. It uses only Node's built-ins, as
+ * The entry of `npm start`, `npm run dev`, `npm test`, `npm run ops` and `npm run demo`. It uses only Node's built-ins, as
  * it may run before anything is installed. `start` runs in its own process group and gets each Ctrl-C once,
  * although terminal and npm both send it. When this process is killed, its IPC channel closes and the
  * stack stops in order. The other commands stay in the terminal's group.
  */
 const { spawn } = require('child_process');
 const { createHash } = require('crypto');
-const { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } = require('fs');
+const { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } = require('fs');
+const { connect, createServer } = require('net');
+const { tmpdir } = require('os');
 const path = require('path');
 
 const root = path.join(__dirname, '..');
@@ -17,6 +19,7 @@ const collector = ['--max-semi-space-size=32', '--no-allocation-site-pretenuring
 const commands = {
   install: null,
   start: [...collector, ...tsx, 'bin/start.ts'],
+  dev: ['--watch', '--watch-preserve-output', ...tsx, 'bin/start.ts'],
   ops: [...tsx, 'bin/ops.ts'],
   demo: [...tsx, 'bin/demo.ts'],
   test: ['node_modules/jest/bin/jest.js'],
@@ -28,69 +31,83 @@ const SAME_SIGNAL_MS = 400;
 const say = (text) => process.stderr.write(`${text}\n`);
 const failure = (message, exitCode = 1) => Object.assign(new Error(message), { exitCode });
 
-async function ensureInstalled() {
+/** What `npm test` also needs is not installed for the other commands, and is added to what they have. */
+async function ensureInstalled(everything) {
   const stamp = path.join(modules, '.installed-from');
   const hash = createHash('sha256').update(readFileSync(path.join(root, 'package-lock.json')));
   const { platform, arch, version } = process;
   const wanted = `${hash.digest('hex')} ${platform} ${arch} ${version.split('.')[0]}\n`;
-  const upToDate = () => textOf(stamp) === wanted || installedByHand();
+  const installed = (name) => existsSync(path.join(modules, name));
+  const current = () => (textOf(stamp) === wanted || installedByHand()) && installed('tsx');
+  const upToDate = () => current() && (installed('jest') || !everything);
   if (upToDate()) return;
-  await oneAtATime(async (alsoHeldBy) => {
+  await oneAtATime(async (lock) => {
     // Another process may have done it meanwhile.
     if (upToDate()) return;
-    say('Installing dependencies with npm ci (about a minute) ...');
-    const ci = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+    const how = everything ? ['--include=dev'] : ['--omit=dev', '--workspaces=false'];
+    // A stack may be running from what is there: npm ci would delete it first.
+    const add = current() ? ['install', '--no-save'] : ['ci'];
+    const options = ['--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+    say(`Installing dependencies with npm ${add[0]} (up to a minute) ...`);
     // Standard output belongs to the command. Warnings are of packages for browsers, which name a newer Node.
-    const child = spawn('npm', ci, { cwd: root, stdio: ['ignore', process.stderr, process.stderr] });
-    alsoHeldBy(child.pid);
+    // npm continues when this process is killed, so it holds the lock too.
+    const stdio = ['ignore', process.stderr, process.stderr, lock];
+    const child = spawn('npm', [...add, ...how, ...options], { cwd: root, stdio });
     const [code, signal] = await ended(child, true);
-    if (code !== 0) throw failure(`npm ci ended with ${signal ?? code}, see above.`, code ?? 1);
+    if (code !== 0) throw failure(`npm ${add[0]} ended with ${signal ?? code}, see above.`, code ?? 1);
+    removeOtherPlatforms();
     writeFileSync(stamp, wanted);
   });
 }
 
-/** Whether npm was run by hand since the lock file changed, with development dependencies. */
+/** Whether npm was run by hand since the lock file changed. */
 function installedByHand() {
   const changed = (name) => statSync(path.join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   // Equal where both were written within one tick of the kernel's clock.
-  const current = changed('node_modules/.package-lock.json') >= changed('package-lock.json');
-  return current && existsSync(path.join(modules, 'tsx'));
+  return changed('node_modules/.package-lock.json') >= changed('package-lock.json');
 }
 
-/** Runs `work` while no other process does. The lock names its holders, and killed ones lose it. */
+/** Temporal's package brings its native module for five platforms, 30 MB each. */
+function removeOtherPlatforms() {
+  const releases = path.join(modules, '@temporalio/core-bridge/releases');
+  const arch = { x64: 'x86_64', arm64: 'aarch64' }[process.arch];
+  const ours = `${arch}-${{ linux: 'unknown-linux-gnu', darwin: 'apple-darwin' }[process.platform]}`;
+  if (!existsSync(path.join(releases, ours))) return;
+  for (const name of readdirSync(releases))
+    if (name !== ours) rmSync(path.join(releases, name), { recursive: true });
+}
+
+/** Runs `work` while no other process does. The lock is a socket, which the system closes when its last holder ends. */
 async function oneAtATime(work) {
-  mkdirSync(path.join(root, '.cache'), { recursive: true });
-  const lock = path.join(root, '.cache', 'install.lock');
-  for (let told = false; !created(lock); told = true) {
-    const holders = textOf(lock);
-    if (holders !== '' && !holders.split(' ').some(isRunning)) rmSync(lock, { force: true });
-    else if (!told) say(`Another process is installing the dependencies; waiting for it (${lock}) ...`);
+  const hash = createHash('sha256').update(root).digest('hex').slice(0, 32);
+  const name = process.platform === 'linux' ? `\0pfqs-install-${hash}` : path.join(tmpdir(), `pfqs-${hash}`);
+  let server;
+  for (let told = false; (server = await listening(name)) === undefined; told = true) {
+    if (!told) say('Another process is installing the dependencies; waiting for it ...');
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
   try {
-    // npm continues when this process is killed, so it is a holder of the lock too.
-    await work((pid) => pid && writeFileSync(lock, `${process.pid} ${pid}`));
+    await work(server._handle.fd);
   } finally {
-    rmSync(lock, { force: true });
+    server.close();
   }
 }
 
-function created(lock) {
-  try {
-    writeFileSync(lock, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (error.code !== 'EEXIST') throw error;
-    return false;
-  }
-}
-
-function isRunning(pid) {
-  try {
-    return process.kill(Number(pid), 0);
-  } catch (error) {
-    return error.code === 'EPERM';
-  }
+/** A server that listens there, or undefined when another process does. */
+async function listening(name) {
+  const server = createServer((socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      if (error.code !== 'EADDRINUSE') return reject(error);
+      // Elsewhere than on Linux it is a file, which a killed process leaves.
+      if (process.platform !== 'linux')
+        connect(name)
+          .on('error', () => rmSync(name, { force: true }))
+          .end();
+      resolve(undefined);
+    });
+    server.listen(name, () => resolve(server));
+  });
 }
 
 /** Empty when there is no such file. */
@@ -133,9 +150,9 @@ async function main() {
     existsSync(path.join(modules, '.package-lock.json')) && !existsSync(path.join(modules, 'tsx'));
   if (name === 'ops' && production && existsSync(path.join(root, 'dist/bin/ops.js')))
     commands.ops = ['dist/bin/ops.js'];
-  else await ensureInstalled();
+  else await ensureInstalled(name === 'test' || name === 'install');
   if (name === 'install') return;
-  const owned = name === 'start';
+  const owned = name === 'start' || name === 'dev';
   if (owned && major < 22) say(`Node ${major} is out of support and gets no security fixes: use Node 24.`);
   // `tsx` is found from the working directory.
   const stdio = owned ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit';

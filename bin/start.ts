@@ -4,7 +4,7 @@ import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { ensureSite } from '../scripts/site/build';
 import { withDemoReceiver } from '../dev/demo-webhooks';
-import { ensureWebhookKeys, runStack, startStack, untilReady, welcome } from '../dev/stack';
+import { ensureWebhookKeys, runStack, startStack, untilReady } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
@@ -32,7 +32,7 @@ if (!helped(HELP))
     const site = ensureSite();
     site.catch(() => undefined);
     let workerMetrics = async () => '';
-    const stack = await startStack({
+    return startStack({
       ...signals,
       config,
       keyRing: parseKeyRing(webhookKeys),
@@ -63,10 +63,9 @@ if (!helped(HELP))
           workerOptions(settings, { databaseUrl, temporal, logger, besideApi: true }),
         );
         workerMetrics = async () => `${await worker.registry.metrics()}${await temporalMetrics()}`;
-        await untilReady(() => worker.checkReady(), { timeoutMs: 30_000, signal: signals.signal });
-        return () => worker.close();
+        const limits = { timeoutMs: 30_000, signal: signals.signal };
+        const ready = await untilReady(() => worker.checkReady(), limits);
+        return { ready, stop: () => worker.close() };
       },
     });
-    process.stdout.write(welcome(stack.info));
-    return stack;
   });

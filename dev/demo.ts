@@ -74,13 +74,13 @@ export async function runDemo({ dataDir, write }: DemoOptions): Promise<boolean>
 async function runningStack(dataDir: string): Promise<StackInfo> {
   const file = join(dataDir, 'stack.json');
   const advice =
-    'Start it in another terminal with `npm start`, wait until it says what to open, and run this again.';
+    'Start it in another terminal with `npm start`, wait until it says that webhooks work, and run this again.';
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) throw new NoStack(`The stack is not running (there is no ${file}). ${advice}`);
   const info = JSON.parse(text) as StackInfo;
   if (info.temporalAddress === null)
     throw new NoStack(
-      'The stack runs without Temporal, so no webhook would arrive. Do what the warning of `npm start` says, and start it again.',
+      'Webhooks do not work yet, so none would arrive. Wait until `npm start` says that they do, or do what its warning says.',
     );
   await fetch(`${info.internalUrl}/health`).catch(() => {
     throw new NoStack(`The stack is not running (nobody answers at ${info.internalUrl}). ${advice}`);

@@ -1,90 +1,46 @@
-import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StackFailure, stoppedWhileStarting } from './failure';
-import { isRunning, processStatus } from './processes';
+import { isRunning } from './processes';
 
-/** Who holds a claim file. The system uses a pid again; pid and start time together name one process. */
-interface Holder {
-  readonly pid: number;
-  readonly startedAt: string;
+/** A name that the system frees when its process ends; elsewhere than on Linux a file, which a killed process leaves. */
+function socketOf(path: string): string {
+  const hash = createHash('sha256').update(resolve(path)).digest('hex').slice(0, 32);
+  return process.platform === 'linux' ? `\0pfqs-${hash}` : join(tmpdir(), `pfqs-${hash}`);
 }
 
 /**
- * Makes `file` name this process, with these facts, unless a living process holds it. What a killed one left is taken
- * over. Removing the file gives it up.
- * @returns undefined when the file is ours, else who holds it.
+ * Makes this process the only one that listens for a path, unless another does.
+ * @param facts told to others that try
+ * @returns what frees the path, or the facts of the process that holds it
  */
-async function claimFile<Facts extends object>(
-  file: string,
-  facts: Facts,
-): Promise<(Holder & Facts) | undefined> {
-  const draft = draftOf(file);
+async function claim<Facts>(path: string, facts: () => Facts): Promise<(() => Promise<void>) | Facts> {
+  const socket = socketOf(path);
   for (;;) {
-    await writeFile(draft, await describe(facts));
-    // A link appears with its content, and fails when the name is taken: no two processes can both have it.
-    const taken = await link(draft, file).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST') return false;
-        throw error;
-      },
-    );
-    await rm(draft, { force: true });
-    if (taken) return undefined;
-
-    const text = await readFile(file, 'utf8').catch(() => '');
-    const holder = await livingHolder<Facts>(text);
-    if (holder) return holder;
-    await removeStale(file, text);
+    const server = createServer((asking) => asking.on('error', () => undefined).end(JSON.stringify(facts())));
+    try {
+      await once(server.listen(socket), 'listening');
+      server.unref();
+      return () => new Promise((done) => server.close(() => done()));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+    // Empty or refused: it has ended meanwhile.
+    const told = await text(connect(socket)).catch(() => '');
+    if (told !== '') return JSON.parse(told) as Facts;
+    if (process.platform !== 'linux') await rm(socket, { force: true });
   }
 }
 
-/** Changes the facts in a file that this process holds. */
-async function restateClaim(file: string, facts: object): Promise<void> {
-  await writeFile(draftOf(file), await describe(facts));
-  await rename(draftOf(file), file);
-}
-
-/** A process killed while it writes leaves this behind; the name ends in its pid. */
-function draftOf(file: string): string {
-  return `${file}.${process.pid}`;
-}
-
-async function describe(facts: object): Promise<string> {
-  const startedAt = (await processStatus(process.pid))?.startedAt ?? 'unknown';
-  return JSON.stringify({ pid: process.pid, startedAt, ...facts });
-}
-
-async function livingHolder<Facts>(text: string): Promise<(Holder & Facts) | undefined> {
-  let holder: Holder & Facts;
-  try {
-    holder = JSON.parse(text) as Holder & Facts;
-  } catch {
-    return undefined;
-  }
-  const status = await processStatus(holder.pid);
-  return status?.startedAt === holder.startedAt && (await isRunning(holder.pid)) ? holder : undefined;
-}
-
-/** Another start may have taken over in between: then what was moved aside is not what was judged, and goes back. */
-async function removeStale(file: string, judged: string): Promise<void> {
-  const aside = `${file}.stale-${process.pid}`;
-  try {
-    await rename(file, aside);
-  } catch {
-    return;
-  }
-  if ((await readFile(aside, 'utf8')) !== judged) await link(aside, file).catch(() => undefined);
-  await rm(aside, { force: true });
-}
-
-/**
- * Runs a task while this process holds a lock file; others wait for it, and are told so once. What a killed process
- * left is taken over.
- */
+/** Runs a task while no other process runs one for this path; others wait for it, and are told so once. */
 export async function inTurn<T>(
-  file: string,
+  path: string,
   options: {
     /** What the holder is busy with: "which gets …". */
     readonly what: string;
@@ -95,23 +51,24 @@ export async function inTurn<T>(
 ): Promise<T> {
   let told = false;
   for (;;) {
-    const holder = await claimFile(file, {});
-    if (holder === undefined) break;
-    if (!told) options.onProgress?.(`waiting for process ${holder.pid}, ${options.what}`);
+    const held = await claim(path, () => ({ pid: process.pid }));
+    if (typeof held === 'function') {
+      try {
+        return await task();
+      } finally {
+        await held();
+      }
+    }
+    if (!told) options.onProgress?.(`waiting for process ${held.pid}, ${options.what}`);
     told = true;
     await sleep(200);
     if (options.signal?.aborted) throw stoppedWhileStarting();
-  }
-  try {
-    return await task();
-  } finally {
-    await rm(file, { force: true });
   }
 }
 
 interface InstanceLock {
   /** A start that comes now waits for our end and does not give up. */
-  markStopping(): Promise<void>;
+  markStopping(): void;
   release(): Promise<void>;
 }
 
@@ -119,7 +76,7 @@ interface InstanceLock {
 const STOPPING_TIMEOUT_MS = 100_000;
 
 /**
- * Makes this process the only stack on a data directory. What a killed one left is taken over.
+ * Makes this process the only stack on a data directory.
  * @throws StackFailure naming the address and the pid when a stack already runs there.
  */
 export async function lockInstance(
@@ -128,35 +85,31 @@ export async function lockInstance(
   print: (line: string) => void,
 ): Promise<InstanceLock> {
   await mkdir(dataDir, { recursive: true });
-  const file = join(dataDir, 'stack.pid');
   const waitUntil = Date.now() + STOPPING_TIMEOUT_MS;
+  let stopping = false;
   let told = false;
   for (;;) {
-    const holder = await claimFile(file, { apiUrl, stopping: false });
-    if (holder === undefined) break;
-    if (!holder.stopping || Date.now() > waitUntil)
+    const held = await claim(dataDir, () => ({ pid: process.pid, apiUrl, stopping }));
+    if (typeof held === 'function') {
+      await removeDrafts(dataDir);
+      return { markStopping: () => void (stopping = true), release: held };
+    }
+    if (!held.stopping || Date.now() > waitUntil)
       throw new StackFailure(
-        `The stack already runs on ${dataDir}: ${holder.apiUrl}, process ${holder.pid}. Stop it with Ctrl-C in its ` +
-          `terminal or kill ${holder.pid}, or set DATA_DIR (and the ports) to run another.`,
+        `The stack already runs on ${dataDir}: ${held.apiUrl}, process ${held.pid}. Stop it with Ctrl-C in its ` +
+          `terminal or kill ${held.pid}, or set DATA_DIR (and the ports) to run another.`,
       );
-    if (!told) print(`Waiting for process ${holder.pid}, which is stopping ...`);
+    if (!told) print(`Waiting for process ${held.pid}, which is stopping ...`);
     told = true;
     await sleep(100);
   }
-  await removeDrafts(dataDir);
-  return {
-    markStopping: () => restateClaim(file, { apiUrl, stopping: true }),
-    release: () => rm(file, { force: true }),
-  };
 }
 
 /** A process killed while it wrote a file leaves its draft, which ends in its pid. */
 async function removeDrafts(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
-    const pid =
-      /^(?:stack\.(?:pid|json)|postgres-password|database-logins|webhook-keys)\.(?:stale-)?(\d+)$/.exec(
-        name,
-      )?.[1];
+    const [, pid] =
+      /^(?:stack\.json|postgres-password|database-logins|webhook-keys)\.(\d+)$/.exec(name) ?? [];
     if (pid !== undefined && !(await isRunning(Number(pid)))) await rm(join(dataDir, name), { force: true });
   }
 }

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { StackFailure } from './failure';
-import { allProcesses, argumentsOf } from './processes';
 
 export interface WantedPort {
   /** The setting that changes it. */
@@ -41,7 +39,7 @@ export async function freeLowPorts(count: number): Promise<number[]> {
   return [...servers.keys()];
 }
 
-/** @throws StackFailure naming port, setting and, where the system tells, the process that holds the port. */
+/** @throws StackFailure naming port and setting. */
 export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
   const faults: string[] = [];
   for (const [index, { setting, host, port }] of wanted.entries()) {
@@ -50,9 +48,7 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
     if (twin)
       faults.push(`${twin.setting} and ${setting} are both ${port}: set one of them to another port.`);
     else if (code === 'EADDRINUSE')
-      faults.push(
-        `Port ${port} is in use${await holderOf(port)}. Free it, or set ${setting} to another port.`,
-      );
+      faults.push(`Port ${port} is in use. Free it, or set ${setting} to another port.`);
     else if (code === 'EACCES')
       faults.push(`Port ${port} is not allowed to this user. Set ${setting} to a port from 1024 on.`);
     else if (code !== undefined) faults.push(`${host}:${port} (${setting}) cannot be listened on: ${code}.`);
@@ -76,37 +72,4 @@ async function listen(host: string, port: number): Promise<Server> {
 
 async function close(server: Server): Promise<undefined> {
   await new Promise((resolve) => server.close(resolve));
-}
-
-/** ` by process 123 (node server.js)`, or nothing: other users' processes are not shown to an ordinary one. */
-async function holderOf(port: number): Promise<string> {
-  const inodes = await listeningInodes(port);
-  if (inodes.size === 0) return '';
-  for (const pid of await allProcesses()) {
-    const folder = `/proc/${pid}/fd`;
-    const descriptors = await readdir(folder).catch(() => []);
-    const targets = await Promise.all(
-      descriptors.map((name) => readlink(`${folder}/${name}`).catch(() => '')),
-    );
-    if (!targets.some((target) => inodes.has(target))) continue;
-    const command = (await argumentsOf(pid)).join(' ').slice(0, 120);
-    return ` by process ${pid} (${command})`;
-  }
-  return '';
-}
-
-/** Linux: the sockets that listen on a port, as the links in /proc/<pid>/fd name them. */
-async function listeningInodes(port: number): Promise<Set<string>> {
-  const tables = await Promise.all(
-    ['/proc/net/tcp', '/proc/net/tcp6'].map((file) => readFile(file, 'utf8').catch(() => '')),
-  );
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const LISTEN = '0A';
-  return new Set(
-    tables
-      .flatMap((table) => table.split('\n').slice(1))
-      .map((line) => line.trim().split(/\s+/))
-      .filter((columns) => columns[1]?.endsWith(suffix) && columns[3] === LISTEN)
-      .map((columns) => `socket:[${columns[9]}]`),
-  );
 }

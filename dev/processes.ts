@@ -10,30 +10,23 @@ interface ProcessStatus {
   readonly state: string;
   /** Those that still run; 1 where the system does not say. */
   readonly threads: number;
-  /** When it started, in the system's own unit. Pid and start time together name one process. */
-  readonly startedAt: string;
 }
 
 const run = promisify(execFile);
 const hasProc = process.platform === 'linux';
 
 /** @returns undefined when there is no such process. */
-export async function processStatus(pid: number): Promise<ProcessStatus | undefined> {
+async function processStatus(pid: number): Promise<ProcessStatus | undefined> {
   try {
     if (!hasProc) {
-      const { stdout } = await run('ps', ['-o', 'ppid=,state=,lstart=', '-p', String(pid)]);
-      const [parent = '', state = '', ...started] = stdout.trim().split(/\s+/);
-      return { parent: Number(parent), state: state.charAt(0), threads: 1, startedAt: started.join(' ') };
+      const { stdout } = await run('ps', ['-o', 'ppid=,state=', '-p', String(pid)]);
+      const [parent = '', state = ''] = stdout.trim().split(/\s+/);
+      return { parent: Number(parent), state: state.charAt(0), threads: 1 };
     }
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
     // The command name, in brackets, may itself contain blanks and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return {
-      state: fields[0] ?? '',
-      parent: Number(fields[1]),
-      threads: Number(fields[17]),
-      startedAt: fields[19] ?? '',
-    };
+    return { state: fields[0] ?? '', parent: Number(fields[1]), threads: Number(fields[17]) };
   } catch {
     return undefined;
   }

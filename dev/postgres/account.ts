@@ -1,22 +1,7 @@
-import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import {
-  chmod,
-  cp,
-  lchown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, lchown, mkdir, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { StackFailure } from '../failure';
 
 /** Starts Postgres' programs under the account that owns the data directory. */
@@ -40,10 +25,12 @@ export interface PostgresBinaries {
 }
 
 interface Account {
-  readonly name: string;
   readonly uid: number;
   readonly gid: number;
 }
+
+/** The account `nobody`, by its numbers on Linux. */
+const NOBODY: Account = { uid: 65_534, gid: 65_534 };
 
 /**
  * Nothing of ours reaches Postgres through the environment (PGPORT, PGDATA, LD_LIBRARY_PATH, a locale).
@@ -57,12 +44,11 @@ const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UT
  */
 const HERE = '/proc/self/cwd';
 /** Where a copy of the binaries goes that every account can reach. */
-const REACHABLE = ['/var/cache', tmpdir()];
-const NAME = 'partner-finance-quote-service';
+const REACHABLE = '/var/cache/partner-finance-quote-service';
 
 /**
  * Decides under which account Postgres runs in `directory`, which must exist. Postgres refuses to run as root, so root
- * drops to the directory's owner, else to an existing unprivileged account, and keeps no capability; no account is created.
+ * drops to the directory's owner, else to `nobody`, and keeps no capability.
  * @throws when that account cannot reach the binaries or the directory.
  */
 export async function chooseLauncher(directory: string, binaries: PostgresBinaries): Promise<Launcher> {
@@ -74,10 +60,7 @@ export async function chooseLauncher(directory: string, binaries: PostgresBinari
       `${directory} belongs to user ${owner.uid} and you are user ${self}. Run as that user, or set DATA_DIR to another folder.`,
     );
   }
-  const account =
-    owner.uid === 0
-      ? await unprivilegedAccount()
-      : { name: `user ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  const account = owner.uid === 0 ? NOBODY : owner;
   if (owner.uid === 0) await chownTree(directory, account);
 
   const installed = launcher(binaries.root, account);
@@ -85,7 +68,7 @@ export async function chooseLauncher(directory: string, binaries: PostgresBinari
   const copied = launcher(await reachableCopy(binaries), account);
   if (await runs(copied, directory)) return copied;
   throw new StackFailure(
-    `Postgres does not run as root, and the account it would run under (${account.name}) cannot run it in ${directory}. ` +
+    `Postgres does not run as root, and the account it would run under (user ${account.uid}) cannot run it in ${directory}. ` +
       'Set DATA_DIR to a folder of that account, or run as an ordinary user.',
   );
 }
@@ -126,34 +109,26 @@ async function runs(way: Launcher, directory: string): Promise<boolean> {
  * @returns the copy's folder
  */
 async function reachableCopy({ root, version }: PostgresBinaries): Promise<string> {
-  const faults: string[] = [];
-  for (const parent of REACHABLE) {
-    const folder = join(parent, NAME);
-    const copy = join(folder, `postgres-${version}-${process.platform}-${process.arch}`);
-    try {
-      await mkdir(folder, { recursive: true });
-      await chmod(folder, 0o755);
-      const { uid, mode } = await lstat(folder);
-      // Anybody may have made it in /tmp, and programs are run from it.
-      if (uid !== 0 || (mode & 0o022) !== 0) throw new Error(`${folder} belongs to somebody else`);
-      if (existsSync(copy)) return copy;
-      const draft = await mkdtemp(`${copy}.new-`);
-      await cp(await realpath(root), draft, { recursive: true, verbatimSymlinks: true });
-      await chmodFolders(draft);
-      await rename(draft, copy).catch(async (error: unknown) => {
-        // Another start was quicker.
-        await rm(draft, { recursive: true, force: true });
-        if (!existsSync(copy)) throw error;
-      });
-      return copy;
-    } catch (error) {
-      faults.push((error as Error).message);
-    }
+  const copy = join(REACHABLE, `postgres-${version}-${process.platform}-${process.arch}`);
+  try {
+    await mkdir(REACHABLE, { recursive: true });
+    await chmod(REACHABLE, 0o755);
+    if (existsSync(copy)) return copy;
+    const draft = await mkdtemp(`${copy}.new-`);
+    await cp(await realpath(root), draft, { recursive: true, verbatimSymlinks: true });
+    await chmodFolders(draft);
+    await rename(draft, copy).catch(async (error: unknown) => {
+      // Another start was quicker.
+      await rm(draft, { recursive: true, force: true });
+      if (!existsSync(copy)) throw error;
+    });
+    return copy;
+  } catch (error) {
+    throw new StackFailure(
+      `Postgres does not run as root, other accounts cannot reach ${root}, and it cannot be copied: ${(error as Error).message}. ` +
+        'Keep the project in a folder that every user can enter, or run as an ordinary user.',
+    );
   }
-  throw new StackFailure(
-    `Postgres does not run as root, other accounts cannot reach ${root}, and it cannot be copied: ${faults.join('; ')}. ` +
-      'Keep the project in a folder that every user can enter, or run as an ordinary user.',
-  );
 }
 
 /** Whatever the umask was. */
@@ -164,24 +139,6 @@ async function chmodFolders(path: string): Promise<void> {
     if (entry.isDirectory()) await chmodFolders(at);
     else if (entry.isFile()) await chmod(at, ((await stat(at)).mode & 0o111) === 0 ? 0o644 : 0o755);
   }
-}
-
-async function unprivilegedAccount(): Promise<Account> {
-  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
-  for (const name of ['postgres', 'nobody']) {
-    const local = passwd.split('\n').find((line) => line.startsWith(`${name}:`));
-    const [, , uid, gid] = (local ?? (await directoryEntry(name))).split(':').map(Number);
-    if (uid && gid && uid > 0) return { name, uid, gid };
-  }
-  throw new StackFailure(
-    'Postgres does not run as root, and there is neither an account `postgres` nor `nobody`.',
-  );
-}
-
-/** Accounts that are not in /etc/passwd (LDAP, systemd). */
-async function directoryEntry(name: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('getent', ['passwd', name]).catch(() => ({ stdout: '' }));
-  return stdout;
 }
 
 async function chownTree(path: string, account: Account): Promise<void> {

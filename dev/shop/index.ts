@@ -1,22 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ApiError } from '../../clients/typescript/src/api-error';
 import type { Quote } from '../../clients/typescript/src/types';
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { formatPence, parsePence } from '../../domain/money';
-import {
-  isForAnotherHost,
-  isFromElsewhere,
-  readBody,
-  send,
-  sendJson,
-  servePages,
-  type PageServer,
-} from '../pages';
+import { isForAnotherHost, isFromElsewhere, type PageServer } from '../pages';
 import { connectPartner, parseJson, type Call, type PartnerSettings } from '../partner';
 import { RECEIVERS, watchWires } from '../receivers';
 import { CHOICES } from './lender';
@@ -70,7 +64,6 @@ const PAGES: Readonly<Record<string, readonly [name: string, title: string]>> = 
   '/developer': ['developer', 'For developers'],
 };
 const FOLDER = join(__dirname, 'page');
-const PARTS = new Set(readdirSync(FOLDER).map((name) => `/${name}`));
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
 const basketSchema = z.object({
@@ -134,7 +127,7 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
       merchant_id: merchantId,
       loan_amount: loanPence === null ? price : formatPence(loanPence),
       customer_deposit: paid.ok ? formatPence(paid.pence) : deposit,
-      merchant_finance_url: `${server.url}/finance`,
+      merchant_finance_url: `${url}/finance`,
       merchant_reference: 'ALDER-SOFA-3',
     });
     quotes.set(quote.service_quote_id, quote);
@@ -195,53 +188,68 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     },
   };
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (isForAnotherHost(request)) return sendJson(response, 421, { error: 'this host is not served here' });
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://localhost');
-    if (request.method === 'GET') {
-      const page = PAGES[pathname];
-      if (page !== undefined) {
-        response.setHeader('content-security-policy', POLICY);
-        const html = pageOf(...page).replace('<!-- docs -->', `${options.partner.apiUrl}/docs`);
-        return send(response, 200, 'text/html', html);
-      }
-      const type = TYPES[pathname.split('.').at(-1) ?? ''];
-      if (PARTS.has(pathname) && type !== undefined) return send(response, 200, type, read(pathname));
-      if (pathname === '/stream') return openStream(response);
-      const view = views[pathname];
-      if (view !== undefined) return sendJson(response, 200, await view(searchParams.get('id') ?? ''));
-    }
-    const order = orders[pathname];
-    if (request.method !== 'POST' || (order === undefined && pathname !== '/webhooks'))
-      return sendJson(response, 404, { error: 'there is nothing here' });
-    if (isFromElsewhere(request)) return sendJson(response, 403, { error: 'not from another site' });
-    const bytes = await readBody(request, BODY_LIMIT_BYTES);
-    if (bytes === undefined) return sendJson(response, 413, { error: 'the body is too large' });
-    if (order === undefined) return receive(request, bytes, response);
-    return sendJson(response, 200, (await order(parseJson(bytes.toString()))) ?? {});
+  const app = Fastify({
+    https: options.tls,
+    bodyLimit: BODY_LIMIT_BYTES,
+    keepAliveTimeout: 5_000,
+    forceCloseConnections: true,
+  });
+  // A webhook is verified as the bytes that came.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    if (isForAnotherHost(raw)) return reply.code(421).send({ error: 'this host is not served here' });
+    if (raw.method === 'POST' && isFromElsewhere(raw))
+      return reply.code(403).send({ error: 'not from another site' });
+    void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+  });
+  app.setErrorHandler(refuse);
+  for (const [path, page] of Object.entries(PAGES))
+    app.get(path, (_request, reply) =>
+      reply
+        .header('content-security-policy', POLICY)
+        .type('text/html; charset=utf-8')
+        .send(pageOf(...page).replace('<!-- docs -->', `${options.partner.apiUrl}/docs`)),
+    );
+  for (const name of readdirSync(FOLDER)) {
+    const type = TYPES[name.split('.').at(-1) ?? ''];
+    if (type !== undefined)
+      app.get(`/${name}`, (_request, reply) => reply.type(`${type}; charset=utf-8`).send(read(name)));
   }
-
-  async function receive(request: IncomingMessage, bytes: Buffer, response: ServerResponse): Promise<void> {
-    const why = await verify(request.headers, bytes);
+  for (const [path, view] of Object.entries(views))
+    app.get<{ Querystring: { id?: string } }>(path, async ({ query }, reply) =>
+      reply.type('application/json; charset=utf-8').send(JSON.stringify(await view(query.id ?? ''))),
+    );
+  for (const [path, order] of Object.entries(orders))
+    app.post(path, async ({ body }) => (await order(parseJson(String(body)))) ?? {});
+  app.get('/stream', (_request, reply) => {
+    reply.hijack();
+    openStream(reply.raw);
+  });
+  app.post('/webhooks', async ({ headers, body, raw }, reply) => {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+    const why = await verify(headers, bytes);
     const { mode } = behaviour;
-    const { answer, next } = answerTo(behaviour, why === undefined, wireOf(request.socket as TLSSocket));
+    const { answer, next } = answerTo(behaviour, why === undefined, wireOf(raw.socket as TLSSocket));
     if (next !== behaviour) behave(next);
-    const body = bytes.toString();
-    const id = request.headers['webhook-id'];
+    const text = bytes.toString();
+    const id = headers['webhook-id'];
     const delivery: Delivery = {
       receivedAt: new Date().toISOString(),
       eventId: typeof id === 'string' ? id : null,
-      eventType: eventTypeOf(body),
+      eventType: eventTypeOf(text),
       verified: why === undefined,
       why: why ?? null,
       answered: answer,
-      headers: shownHeaders(request.headers),
-      body,
+      headers: shownHeaders(headers),
+      body: text,
     };
     deliveries = [delivery, ...deliveries].slice(0, MOST_KEPT);
     publish('deliveries', delivery);
-    if (mode !== 'receiver' && answer !== null) sendJson(response, answer, { verified: why === undefined });
-  }
+    // Such a receiver has written its answer itself.
+    if (mode === 'receiver' || answer === null) return reply.hijack();
+    return reply.code(answer).send({ verified: why === undefined });
+  });
 
   /** Everything so far, then each thing as it happens. */
   function openStream(response: ServerResponse): void {
@@ -252,19 +260,14 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     response.once('close', () => streams.delete(response));
   }
 
-  const server = await servePages(options, (request, response) =>
-    handle(request, response).catch((error: unknown) => {
-      if (response.headersSent) throw error;
-      refuse(response, error);
-    }),
-  );
-  const wireOf = watchWires(server.server);
+  const wireOf = watchWires(app.server);
+  await app.listen({ port: options.port, host: '127.0.0.1' });
+  const url = `https://localhost:${(app.server.address() as AddressInfo).port}`;
   return {
-    url: server.url,
-    server: server.server,
+    url,
     close: async () => {
       story.stop();
-      await server.close();
+      await app.close();
       await Promise.all([own.close(), live.close()]);
     },
   };
@@ -282,16 +285,18 @@ class BasketFault extends Error {
 }
 
 /** In the words of the API, where it has refused. */
-function refuse(response: ServerResponse, error: unknown): void {
+function refuse(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof ApiError) {
     const { status, code, message, details } = error;
-    return sendJson(response, status, { code, message, details });
+    return reply.code(status).send({ code, message, details });
   }
   if (error instanceof z.ZodError) {
     const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
-    return sendJson(response, 400, { message });
+    return reply.code(400).send({ message });
   }
-  if (error instanceof BasketFault) return sendJson(response, 400, { message: error.message });
-  const message = `The service could not be reached: ${error instanceof Error ? error.message : String(error)}`;
-  sendJson(response, 502, { message });
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof BasketFault) return reply.code(400).send({ message });
+  const { statusCode } = error as { statusCode?: number };
+  if (statusCode !== undefined) return reply.code(statusCode).send({ message });
+  return reply.code(502).send({ message: `The service could not be reached: ${message}` });
 }

@@ -19,19 +19,18 @@ import {
   readStackFile,
   writeStackFile,
 } from './data';
-import { createProgress } from './progress';
+import { createProgress, welcome } from './progress';
 import { temporalDir, tryTemporal, type StackTemporal } from './temporal';
 import type { Stack, StackInfo, StackOptions } from './types';
 
 export { ensureWebhookKeys } from './data';
-export { welcome } from './progress';
 export { runStack } from './run';
 export type { DemoData, StackInfo } from './types';
 
 /**
- * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, shop, services,
- * Temporal, worker; writes DATA_DIR/stack.json. Temporal comes late, because its first start may take minutes, and it may be
- * missing. Data, keys and certificates survive a restart.
+ * Brings the whole stack up on one machine: Postgres, schema, demo data, certificate, shop, services; writes DATA_DIR/stack.json. Temporal
+ * and the worker come beside it, because the first start of Temporal may take minutes, and it may be missing. Data, keys and certificates
+ * survive a restart.
  * @throws StackFailure when a person has to do something; whatever was started has been stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -46,16 +45,21 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     internalUrl: `http://127.0.0.1:${internalPort}`,
   };
   const lock = await lockInstance(dataDir, addresses.apiUrl, (line) => options.write(`${line}\n`));
-  const steps = given === undefined ? 8 : 7;
+  const steps = given === undefined ? 6 : 5;
   const progress = createProgress((text) => options.write(text), steps);
   const closers: (() => Promise<void>)[] = [() => lock.release()];
-  const stop = createStop(() => lock.markStopping(), closers);
+  const leaving = new AbortController();
+  const stop = createStop(() => {
+    lock.markStopping();
+    leaving.abort();
+  }, closers);
   const note = (text: string) => progress.note(text);
+  const announce = (text: string) => options.write(`${text}\n`);
   let server: RunningPostgres | undefined;
-  let temporal: StackTemporal | undefined;
+  let ownTemporal: StackTemporal['server'] | undefined;
   options.killSignal.addEventListener('abort', () => {
     server?.kill();
-    temporal?.server?.kill();
+    ownTemporal?.kill();
   });
 
   const step = <T>(name: string, task: () => Promise<T>) => {
@@ -73,6 +77,17 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       ...(externalTemporal ? [] : [ports.temporal, ports.temporalPage]).map(embedded),
       embedded(ports.shop),
     ]);
+    // From the first second, because it may have to be built.
+    const stopping = AbortSignal.any([signal, leaving.signal]);
+    const temporal = tryTemporal(config, externalTemporal, dataDir, { note, announce, signal: stopping });
+    temporal.then(
+      (found) => (ownTemporal = found?.server),
+      () => undefined,
+    );
+    closers.push(async () => {
+      const found = await temporal.catch(() => undefined);
+      await found?.server?.stop();
+    });
     if (given === undefined) {
       const password = await ensurePassword(dataDir);
       const own = await step('Postgres', () =>
@@ -116,28 +131,32 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     );
     closers.push(() => shop.close());
     closers.push(await step('API', () => options.startServices({ databaseUrl: urls.api, tls })));
-    const announce = (text: string) => options.write(`${text}\n`);
-    const found = await step('Temporal', () =>
-      tryTemporal(config, externalTemporal, dataDir, { note, announce, signal }),
-    );
-    temporal = found;
-    if (found?.server) closers.push(() => found.server?.stop() ?? Promise.resolve());
-    if (found)
-      closers.push(await step('Worker', () => options.startWorker({ databaseUrl: urls.worker, tls })));
-    signal.throwIfAborted();
-
     const info: StackInfo = {
       ...addresses,
       databaseUrl: urls.ops,
       caFile: tls.caFile,
-      temporalAddress: found?.address ?? null,
-      temporalUiUrl: found?.server?.uiUrl ?? null,
+      temporalAddress: null,
+      temporalUiUrl: null,
       receiverUrl: shop.url,
       shopUrl: shop.url,
       ...demo,
     };
     await writeStackFile(dataDir, info);
-    return { info, broken: endOf(server), stop };
+    signal.throwIfAborted();
+    options.write(welcome(info));
+    let worker: Awaited<ReturnType<StackOptions['startWorker']>> | undefined;
+    const webhooks = temporal.then(async (found) => {
+      if (!found) return;
+      worker = await options.startWorker({ databaseUrl: urls.worker, tls });
+      const temporalUiUrl = found.server?.uiUrl ?? null;
+      await writeStackFile(dataDir, { ...info, temporalAddress: found.address, temporalUiUrl });
+      if (worker.ready) announce(`Webhooks work now. Temporal: ${temporalUiUrl ?? found.address}`);
+    });
+    closers.push(async () => {
+      await webhooks.catch(() => undefined);
+      await worker?.stop();
+    });
+    return { broken: Promise.race([endOf(server), faultOf(webhooks)]), stop };
   } catch (error) {
     await stop();
     throw signal.aborted ? stoppedWhileStarting() : error;
@@ -145,15 +164,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 /** Everything in reverse order, whatever one of them says. */
-function createStop(
-  announce: () => Promise<void>,
-  closers: readonly (() => Promise<void>)[],
-): () => Promise<void> {
+function createStop(announce: () => void, closers: readonly (() => Promise<void>)[]): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stopAll = async () => {
     const faults: unknown[] = [];
-    // On a full disk the announcement cannot be written.
-    for (const close of [announce, ...closers.toReversed()])
+    announce();
+    for (const close of closers.toReversed())
       await close().catch((error: unknown) => void faults.push(error));
     if (faults.length > 0) throw faults[0];
   };
@@ -165,6 +181,14 @@ async function endOf(server: RunningPostgres | undefined): Promise<Error> {
   if (!server) return new Promise<never>(() => undefined);
   await server.exited;
   return new StackFailure(`Postgres has ended by itself. Its log is ${server.logFile}.`);
+}
+
+/** Resolves when the worker could not be started. */
+async function faultOf(webhooks: Promise<void>): Promise<Error> {
+  return webhooks.then(
+    () => new Promise<never>(() => undefined),
+    (error: Error) => error,
+  );
 }
 
 /**

@@ -37,19 +37,17 @@ export function createProgress(write: (text: string) => void, steps: number) {
 export function welcome(info: StackInfo): string {
   const { apiUrl, apiKeys, partnerId } = info;
   const caFile = shellWord(info.caFile);
-  const temporal = info.temporalUiUrl ?? info.temporalAddress ?? 'none: webhooks wait, see the warning above';
   return `
 Open ${info.shopUrl} in a browser: a shop with finance offers. (It warns until it trusts ${info.caFile}.)
 
   Developer  ${info.shopUrl}/developer  the shop's calls and webhooks
   Docs       ${apiUrl}/docs  guide and API reference
-  Temporal   ${temporal}
   Internal   ${info.internalUrl}
   Partner    ${partnerId}, with merchants ${info.merchants.map(({ id }) => id).join(', ')}
   Live key   ${apiKeys.live}
   Sandbox    export BASE_URL=${apiUrl} API_KEY=${apiKeys.test} CURL_CA_BUNDLE=${caFile} NODE_EXTRA_CA_CERTS=${caFile}
 
-In another terminal \`npm run demo\` walks three credit applications. Ctrl-C stops everything.
+A line below says when webhooks work. In another terminal \`npm run demo\` walks three credit applications. Ctrl-C stops everything.
 `;
 }
 

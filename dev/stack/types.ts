@@ -21,7 +21,7 @@ export interface StackInfo extends DemoData {
   /** With the login of `ops`. */
   readonly databaseUrl: string;
   readonly caFile: string;
-  /** `host:port`; null when there is none. */
+  /** `host:port`; null until webhooks work. */
   readonly temporalAddress: string | null;
   /** Of the embedded one. */
   readonly temporalUiUrl: string | null;
@@ -37,8 +37,11 @@ export interface StackOptions {
   readonly keyRing: KeyRing;
   /** Starts the services on the given ports; @returns what stops them in order. */
   startServices(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
-  /** Starts the worker, once Temporal is there; @returns what stops it. */
-  startWorker(context: { databaseUrl: string; tls: DevelopmentTls }): Promise<() => Promise<void>>;
+  /** Starts the worker, once Temporal is there; @returns whether it is ready, and what stops it. */
+  startWorker(context: {
+    databaseUrl: string;
+    tls: DevelopmentTls;
+  }): Promise<{ readonly ready: boolean; stop(): Promise<void> }>;
   /** A piece of text for the person in front of the terminal; not always a whole line. */
   write(text: string): void;
   /** Gives up starting; what has been started is stopped. */
@@ -48,9 +51,8 @@ export interface StackOptions {
 }
 
 export interface Stack {
-  readonly info: StackInfo;
   /** Resolves with the reason when a part ends by itself. */
   readonly broken: Promise<Error>;
-  /** Worker, Temporal, services, shop, Postgres, then the pid file. Safe to call twice. */
+  /** Worker, services, shop, Postgres, Temporal. Safe to call twice. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { runProgram } from '../temporal/tools';
@@ -22,26 +22,16 @@ interface ServerConfig extends TemporalSize {
   readonly ports: readonly number[];
 }
 
-/**
- * As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and
- * forwards. 4,096 workflows in memory (20 KB each): by default 128,000 are kept, deliveries that ended long ago among them.
- * Visibility once a second in larger portions: a delivery that has ended by then is written once, not at its start and again at its end.
- */
-export const DEPLOYED_CONFIG = {
-  'matching.numTaskqueueReadPartitions': 1,
-  'matching.numTaskqueueWritePartitions': 1,
-  'history.hostLevelCacheMaxSize': 4_096,
-  'history.visibilityProcessorMaxPollRPS': 1,
-  'history.visibilityTaskBatchSize': 500,
-} as const;
+const DEPLOYED = join(__dirname, '../../deploy/temporal/dynamic-config.yaml');
+/** Between hosts, with the certificates of a deployment. */
+const BETWEEN_HOSTS = /^system\.enable\w+:\n  - value: true\n/gm;
 
 /** Writes the server's configuration into a folder. @returns the arguments that make the server read it. */
 export async function writeServerConfig(folder: string, config: ServerConfig): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const dynamicFile = join(folder, 'dynamic.yaml');
-  const rules = Object.entries(DEPLOYED_CONFIG).map(([name, value]) => [name, [{ value }]]);
+  await writeFile(dynamicFile, (await readFile(DEPLOYED, 'utf8')).replaceAll(BETWEEN_HOSTS, ''));
   // JSON is YAML.
-  await writeFile(dynamicFile, JSON.stringify(Object.fromEntries(rules)));
   const text = JSON.stringify(serverConfig(config, dynamicFile), null, 2);
   await writeFile(join(folder, 'server.yaml'), text, { mode: 0o600 });
   return ['--root', folder, '--config', '.', '--env', 'server', '--allow-no-auth', 'start'];

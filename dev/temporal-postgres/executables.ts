@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackFailure } from '../failure';
 import { inTurn } from '../locks';
-import { goInstall, openToolsFolder, runProgram } from '../temporal/tools';
+import { goInstall, runProgram, toolsFolder } from '../temporal/tools';
 
 /** What docker-compose.yml runs. */
 export const SERVER_VERSION = '1.32.2';
@@ -26,23 +26,22 @@ export interface Obtaining {
  * @throws StackFailure when they cannot be built.
  */
 export async function findTemporalServer({ onProgress }: Obtaining): Promise<ServerExecutables> {
-  const tools = await openToolsFolder();
-  const folder = join(tools.path, `temporal-server-${SERVER_VERSION}-${process.platform}-${process.arch}`);
+  const tools = await toolsFolder();
+  const folder = join(tools, `temporal-server-${SERVER_VERSION}-${process.platform}-${process.arch}`);
   const executables = { server: join(folder, 'server'), sqlTool: join(folder, 'sql') };
   if (await work(executables)) return executables;
   const what = "which gets Temporal's server";
   return inTurn(`${folder}.lock`, { what, onProgress }, async () => {
     if (await work(executables)) return executables;
     // What a killed build left: the lock is ours.
-    for (const name of await readdir(tools.path))
-      if (name.startsWith(DRAFT)) await rm(join(tools.path, name), { recursive: true, force: true });
-    const draft = await mkdtemp(join(tools.path, DRAFT));
+    for (const name of await readdir(tools))
+      if (name.startsWith(DRAFT)) await rm(join(tools, name), { recursive: true, force: true });
+    const draft = await mkdtemp(join(tools, DRAFT));
     try {
       await goInstall({
         packages: ['cmd/server', 'cmd/tools/sql'].map((path) => `${MODULE}/${path}@v${SERVER_VERSION}`),
         what: `Temporal's server ${SERVER_VERSION} with Go: about 2 minutes on two idle cores`,
         folder: draft,
-        tools,
         onProgress,
       });
       await rm(folder, { recursive: true, force: true });

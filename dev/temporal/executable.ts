@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch } from 'undici';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 import { inTurn } from '../locks';
-import { goInstall, openToolsFolder, runProgram, type ToolsFolder } from './tools';
+import { goInstall, runProgram, toolsFolder } from './tools';
 
 /**
  * The one version that starts here, however it is obtained. `go install` cannot build later ones: they need a nested module that no module
@@ -54,12 +54,12 @@ interface ExecutableOptions {
 export async function findTemporal(options: ExecutableOptions = {}): Promise<string> {
   const onPath = options.ignorePath ? undefined : await findOnPath();
   if (onPath !== undefined) return onPath;
-  const tools = await openToolsFolder(options.toolsDir);
+  const tools = await toolsFolder(options.toolsDir);
   const kept = await findKept(tools);
   if (kept !== undefined) return kept;
   const what = "which gets Temporal's dev server";
   return inTurn(
-    join(tools.path, `temporal-cli${MACHINE}.lock`),
+    join(tools, `temporal-cli${MACHINE}.lock`),
     { ...options, what },
     async () => (await findKept(tools)) ?? obtain(tools, options),
   );
@@ -71,28 +71,28 @@ const MACHINE = `-${process.platform}-${process.arch}`;
 const FOLDER = `temporal-cli-${CLI_VERSION}${MACHINE}`;
 
 /** The one that an earlier start has kept. Others there were downloaded by an earlier release, which did not check them. */
-async function findKept(tools: ToolsFolder): Promise<string | undefined> {
-  const file = join(tools.path, FOLDER, 'temporal');
+async function findKept(tools: string): Promise<string | undefined> {
+  const file = join(tools, FOLDER, 'temporal');
   return (await works(file)) ? file : undefined;
 }
 
 /** In a folder of its own, moved when complete and tried: what is there under its name works. */
-async function obtain(tools: ToolsFolder, options: ExecutableOptions): Promise<string> {
+async function obtain(tools: string, options: ExecutableOptions): Promise<string> {
   const { signal, downloadSite = 'https://github.com', onProgress = () => undefined } = options;
   const ways: [string, (obtaining: Obtaining) => Promise<void>][] = [
     ['download', (obtaining) => downloadCli(downloadSite, options.checksum, obtaining)],
-    ['go install', (obtaining) => buildCli(obtaining, tools)],
+    ['go install', buildCli],
   ];
   const faults: string[] = ['  PATH: there is no `temporal`'];
   // What a killed start left: the lock is ours.
-  for (const name of await readdir(tools.path))
-    if (name.startsWith(DRAFT)) await rm(join(tools.path, name), { recursive: true, force: true });
+  for (const name of await readdir(tools))
+    if (name.startsWith(DRAFT)) await rm(join(tools, name), { recursive: true, force: true });
   for (const [name, way] of ways) {
-    const folder = await mkdtemp(join(tools.path, DRAFT));
+    const folder = await mkdtemp(join(tools, DRAFT));
     try {
       await way({ folder, onProgress, signal });
       await version(join(folder, 'temporal'));
-      const place = join(tools.path, FOLDER);
+      const place = join(tools, FOLDER);
       await mkdir(place, { recursive: true });
       await rename(join(folder, 'temporal'), join(place, 'temporal'));
       return join(place, 'temporal');
@@ -195,7 +195,7 @@ function proxyOfEnvironment(): EnvHttpProxyAgent {
 }
 
 /** Builds the CLI, web page included, with the Go on this machine. @throws when there is no Go, or it fails. */
-async function buildCli(obtaining: Obtaining, tools: ToolsFolder): Promise<void> {
+async function buildCli(obtaining: Obtaining): Promise<void> {
   const what = `Temporal ${CLI_VERSION} with Go: 3 to 5 minutes on two idle cores`;
-  await goInstall({ ...obtaining, packages: [PACKAGE], what, tools });
+  await goInstall({ ...obtaining, packages: [PACKAGE], what });
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackFailure } from '../failure';
-import { openToolsFolder, runProgram } from './tools';
+import { runProgram, toolsFolder } from './tools';
 
 /** Of the Java SDK that the server belongs to. */
 const VERSION = '1.38.0';
@@ -28,7 +28,7 @@ export async function findTimeSkippingServer(options: TimeSkippingOptions): Prom
       'The time-skipping tests need Java 11 or later (apt-get install default-jre-headless maven).',
     );
   });
-  const { path } = await openToolsFolder();
+  const path = await toolsFolder();
   const libraries = join(path, `temporal-test-server-${VERSION}`);
   if (!existsSync(libraries)) await fetchLibraries(path, libraries, options.onProgress);
   const script = join(options.directory, 'temporal-test-server');

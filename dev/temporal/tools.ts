@@ -1,71 +1,26 @@
 import { spawn } from 'node:child_process';
-import { access, constants, lstat, mkdir, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { access, constants, mkdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { StackFailure, stoppedWhileStarting } from '../failure';
 
-const NAME = 'partner-finance-quote-service';
-
-export interface ToolsFolder {
-  readonly path: string;
-  /** Whether programs may keep files of their own in the home folder. */
-  readonly homeWritable: boolean;
-}
-
 /**
- * Where programs are kept that were built or downloaded once: in `XDG_CACHE_HOME`, else in the user's cache folder, else, where the
- * home folder cannot be written, in a folder of this user's under the temporary one.
+ * Where programs are kept that were built or downloaded once, in `XDG_CACHE_HOME` or the user's cache folder.
  * @param wanted another folder.
- * @throws StackFailure when there is none.
+ * @throws StackFailure when it cannot be written.
  */
-export async function openToolsFolder(wanted?: string): Promise<ToolsFolder> {
+export async function toolsFolder(wanted?: string): Promise<string> {
   // oxlint-disable-next-line node/no-process-env -- the user's, as the home folder is (XDG base directory specification)
-  const cacheHome = process.env['XDG_CACHE_HOME'] ?? '';
-  const home = homeFolder();
-  const homeWritable = home !== undefined && (await isWritable(home));
-  if (wanted !== undefined || cacheHome !== '') {
-    const path = resolve(wanted ?? join(cacheHome, NAME));
-    if (await makeFolder(path)) return { path, homeWritable };
-    throw new StackFailure(`${path} cannot be written. Set XDG_CACHE_HOME to another folder.`);
-  }
-  if (homeWritable) {
-    const path = join(home, '.cache', NAME);
-    if (await makeFolder(path)) return { path, homeWritable };
-  }
-  const user = process.getuid?.() ?? 0;
-  const path = join(tmpdir(), `${NAME}-${user}`);
-  if ((await makeFolder(path)) && (await belongsTo(path, user))) return { path, homeWritable };
-  throw new StackFailure(
-    `Neither the home folder nor ${path} can be used. Set XDG_CACHE_HOME to a folder of yours.`,
-  );
-}
-
-/** Undefined for an account that has none. */
-function homeFolder(): string | undefined {
+  const cacheHome = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  const path = resolve(wanted ?? join(cacheHome, 'partner-finance-quote-service'));
   try {
-    return homedir();
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await access(path, constants.W_OK | constants.X_OK);
+    return path;
   } catch {
-    return undefined;
+    throw new StackFailure(`${path} cannot be written. Set XDG_CACHE_HOME to a folder of yours.`);
   }
-}
-
-async function makeFolder(path: string): Promise<boolean> {
-  await mkdir(path, { recursive: true, mode: 0o700 }).catch(() => undefined);
-  return isWritable(path);
-}
-
-async function isWritable(path: string): Promise<boolean> {
-  return access(path, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Under /tmp anybody may have made it first, and programs are run from it. */
-async function belongsTo(path: string, user: number): Promise<boolean> {
-  const found = await lstat(path);
-  return found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0;
 }
 
 interface ProgramOptions {
@@ -141,7 +96,7 @@ function tail(text: string): string {
 /** 2 to 5 minutes on two idle cores, everything fetched anew; 9 were seen on busy ones. */
 const BUILD_LIMIT_MS = 1_200_000;
 /** Between two lines that say that it is still under way. */
-const LINE_MS = 15_000;
+const LINE_MS = 60_000;
 
 interface GoInstall {
   /** `path@version`, all of one module. */
@@ -150,24 +105,12 @@ interface GoInstall {
   readonly what: string;
   /** Gets the programs. */
   readonly folder: string;
-  readonly tools: ToolsFolder;
   readonly onProgress: (message: string) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Builds programs with the Go on this machine. Where the home folder cannot be written, Go has its caches in the tools
- * folder, and they are deleted at the end.
- * @throws when there is no Go, or it fails.
- */
-export async function goInstall({
-  packages,
-  what,
-  folder,
-  tools,
-  onProgress,
-  signal,
-}: GoInstall): Promise<void> {
+/** Builds programs with the Go on this machine. @throws when there is no Go, or it fails. */
+export async function goInstall({ packages, what, folder, onProgress, signal }: GoInstall): Promise<void> {
   const go = await findGo();
   const startedAt = Date.now();
   const seconds = () => Math.round((Date.now() - startedAt) / 1_000);
@@ -175,25 +118,16 @@ export async function goInstall({
   const ticker = setInterval(() => onProgress(`still building, ${seconds()} s`), LINE_MS);
   // `env`, so that Go keeps what the user has set (a proxy, say). With GOOS or GOARCH it would refuse GOBIN.
   const environment = ['-u', 'GOOS', '-u', 'GOARCH', `GOBIN=${folder}`, ...(await toolchain(go))];
-  const goFolder = join(tools.path, 'go');
-  if (!tools.homeWritable) {
-    await mkdir(goFolder, { recursive: true });
-    environment.push(
-      `HOME=${goFolder}`,
-      `GOPATH=${join(goFolder, 'path')}`,
-      `GOCACHE=${join(goFolder, 'build')}`,
-    );
-    // Its module cache is read-only otherwise, and then hard to delete.
-    environment.push('GOFLAGS=-modcacherw');
-  }
+  const install = [go, 'install', '-trimpath', '-ldflags=-s -w', ...packages];
   try {
-    const install = [go, 'install', '-trimpath', '-ldflags=-s -w', ...packages];
-    const limits = { cwd: folder, timeoutMs: BUILD_LIMIT_MS, signal };
-    await runProgram('env', [...environment, ...install], limits);
+    // What is started meanwhile goes first.
+    await runProgram('nice', ['env', ...environment, ...install], {
+      cwd: folder,
+      timeoutMs: BUILD_LIMIT_MS,
+      signal,
+    });
   } finally {
     clearInterval(ticker);
-    // 3 GB that nobody needs again.
-    if (!tools.homeWritable) await rm(goFolder, { recursive: true, force: true });
   }
   onProgress(`built in ${seconds()} s`);
 }

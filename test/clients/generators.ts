@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inTurn } from '../../dev/locks';
-import { goInstall, openToolsFolder, runProgram, type ToolsFolder } from '../../dev/temporal/tools';
+import { goInstall, runProgram, toolsFolder } from '../../dev/temporal/tools';
 
 /** Public generators and linters of `npm run test:clients`: registries' own packages in these versions, kept in the user's cache folder. */
 const OPENAPI_GENERATOR = '7.25.0';
@@ -31,14 +31,13 @@ const LIMIT_MS = 1_200_000;
 
 interface Making {
   readonly folder: string;
-  readonly tools: ToolsFolder;
   readonly say: (text: string) => void;
 }
 
 const go =
   (name: string, version: string, path: string) =>
-  async ({ folder, tools, say }: Making): Promise<void> =>
-    goInstall({ packages: [`${path}@v${version}`], what: name, folder, tools, onProgress: say });
+  async ({ folder, say }: Making): Promise<void> =>
+    goInstall({ packages: [`${path}@v${version}`], what: name, folder, onProgress: say });
 
 const KINDS = {
   'openapi-generator': {
@@ -89,8 +88,7 @@ export async function findGenerator(
 ): Promise<string> {
   const kind = KINDS[wanted];
   const { version } = kind;
-  const tools = await openToolsFolder();
-  const folder = join(tools.path, `client-${wanted.replace(' ', '-')}`);
+  const folder = join(await toolsFolder(), `client-${wanted.replace(' ', '-')}`);
   const complete = join(folder, COMPLETE);
   const stamp = `${version}\n`;
   const isThere = async () => existsSync(complete) && (await readFile(complete, 'utf8')) === stamp;
@@ -100,7 +98,7 @@ export async function findGenerator(
     say(`fetching ${wanted}, this once`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
-    await kind.make({ folder, tools, say });
+    await kind.make({ folder, say });
     await writeFile(complete, stamp);
   });
   return folder;

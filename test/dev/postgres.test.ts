@@ -111,18 +111,8 @@ test('runs from a project in a folder that only root may enter', async () => {
     expect(new Set(programs).size).toBe(1);
     expect(programs[0]?.startsWith(folder)).toBe(process.getuid?.() !== 0);
   } finally {
-    for (const parent of ['/var/cache', tmpdir()])
-      await rm(
-        join(
-          parent,
-          'partner-finance-quote-service',
-          `postgres-${version}-${process.platform}-${process.arch}`,
-        ),
-        {
-          recursive: true,
-          force: true,
-        },
-      );
+    const copy = `postgres-${version}-${process.platform}-${process.arch}`;
+    await rm(join('/var/cache/partner-finance-quote-service', copy), { recursive: true, force: true });
   }
 });
 

@@ -21,10 +21,11 @@ import { fileNeeds } from '../support/needs';
 fileNeeds('Temporal');
 
 // Whole stacks come and go here, on machines that may be busy.
-jest.setTimeout(90_000);
+jest.setTimeout(300_000);
 
 const project = join(__dirname, '..', '..');
 const UP = /Ctrl-C stops everything/;
+const WEBHOOKS_WORK = /Webhooks work now\. Temporal: (\S+)/;
 
 const directory = runDirectory('stack with blanks');
 let environment: Record<string, string>;
@@ -37,10 +38,10 @@ beforeAll(async () => {
   await findTemporal();
 }, 1_200_000);
 
-afterAll(async () => {
+afterEach(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
-  emitStackLogs(dataDir);
 });
+afterAll(() => emitStackLogs(dataDir));
 
 /** The last argument means nothing to it; by it the run's watchdog and `ours` find the process. */
 function start(settings: Record<string, string> = {}): ProjectProcess {
@@ -128,16 +129,17 @@ async function deliverTest(): Promise<{ status: number; answer: unknown; got: un
 test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
   const first = startOpenly();
   await first.waitFor(UP, 60_000);
-  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo shop.*\] API.*\] Temporal/s);
+  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo shop.*\] API/s);
   expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
   const { apiKeys, apiUrl, caFile } = await readStack();
   expect(first.output()).toContain(`CURL_CA_BUNDLE='${caFile}'`);
+  await first.waitFor(WEBHOOKS_WORK, 60_000);
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
   expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
 
   const { temporalUiUrl, shopUrl, internalUrl } = await readStack();
-  expect(first.output()).toContain(`Temporal   ${temporalUiUrl}`);
+  expect(WEBHOOKS_WORK.exec(first.output())?.[1]).toBe(temporalUiUrl);
   expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
   // Names that another site has made lead here.
   for (const at of [`${temporalUiUrl}/`, `${internalUrl}/metrics`])
@@ -158,13 +160,12 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
   expect(await first.end('SIGINT')).toBe(0);
   expect(await ours()).toEqual([]);
   expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
-  await expect(stat(join(dataDir, 'stack.pid'))).rejects.toThrow(/ENOENT/);
   expect((await readStack()).apiKeys).toEqual(apiKeys);
 });
 
 test('recovers after kill -9, with the same keys and data', async () => {
   const killed = start();
-  await killed.waitFor(UP, 60_000);
+  await killed.waitFor(WEBHOOKS_WORK, 60_000);
   const before = await readStack();
   const workflowId = 'before-the-kill';
   const temporal = { address: before.temporalAddress ?? 'none' };
@@ -177,7 +178,7 @@ test('recovers after kill -9, with the same keys and data', async () => {
   await writeFile(draft, 'half');
 
   const next = start();
-  await next.waitFor(UP, 60_000);
+  await next.waitFor(WEBHOOKS_WORK, 60_000);
   expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
   expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
   await withTemporal(temporal, ({ workflow }) => workflow.getHandle(workflowId).describe());
@@ -197,7 +198,7 @@ test('makes new keys when stack.json is lost', async () => {
   const before = await readStack();
   await writeFile(stackFile(), '{ half');
   const running = start();
-  await running.waitFor(UP, 60_000);
+  await running.waitFor(WEBHOOKS_WORK, 60_000);
   const after = await readStack();
   expect(after.databaseUrl).toBe(before.databaseUrl);
   expect(after.apiKeys.test).not.toBe(before.apiKeys.test);
@@ -221,7 +222,7 @@ test('makes new keys when stack.json is lost', async () => {
   expect(await ours()).toEqual([]);
 });
 
-test('names every port in use and who holds it', async () => {
+test('names every port in use', async () => {
   const settings = Object.entries(environment)
     .filter(([name]) => name.endsWith('_PORT'))
     .flatMap(([name, port]) =>
@@ -235,8 +236,7 @@ test('names every port in use and who holds it', async () => {
   const refused = start();
   expect(await refused.ended).toBe(1);
   for (const [name, port] of settings) {
-    expect(refused.output()).toContain(`Port ${port} is in use by process ${process.pid} (`);
-    expect(refused.output()).toContain(`set ${name} to another port`);
+    expect(refused.output()).toContain(`Port ${port} is in use. Free it, or set ${name} to another port.`);
   }
   expect(await ours()).toEqual([]);
   await Promise.all(squatters.map((squatter) => new Promise((resolve) => squatter.close(resolve))));
@@ -245,7 +245,7 @@ test('names every port in use and who holds it', async () => {
 test('answers quotes without Temporal, and says what is missing', async () => {
   const running = start({ XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory });
   await running.waitFor(UP, 60_000);
-  expect(running.output()).toMatch(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
+  await running.waitFor(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
   expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
   expect(await quote()).toBe(200);
   expect(await running.end('SIGINT')).toBe(0);
@@ -266,7 +266,7 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
     workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
   });
   const running = start({ TEMPORAL_ADDRESS: other.address, TEMPORAL_NAMESPACE: namespace });
-  await running.waitFor(UP, 60_000);
+  await running.waitFor(WEBHOOKS_WORK, 60_000);
   expect(await readStack()).toMatchObject({ temporalAddress: other.address, temporalUiUrl: null });
   expect(await missingSearchAttributes(connection, namespace)).toEqual([]);
   expect(await running.end('SIGINT')).toBe(0);

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { parse } from 'yaml';
-import { DEPLOYED_CONFIG } from '../../dev/temporal-postgres/config';
 import { SERVER_VERSION } from '../../dev/temporal-postgres/executables';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { composeServices } from '../support/compose-file';
@@ -30,19 +28,4 @@ test('our processes are given no setting that the service does not know', () => 
   const given = ours.flatMap(([, { environment }]) => Object.keys(environment ?? {}));
   expect(given).toContain('SHUTDOWN_DELAY_MS');
   expect(given.filter((name) => !known.has(name))).toEqual([]);
-});
-
-test("Temporal's dynamic configuration is what the bench measures, with TLS and keep-alive among its services", () => {
-  const file = readFileSync(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
-  const rules = parse(file) as Record<string, { value: unknown }[]>;
-  const values = Object.fromEntries(Object.entries(rules).map(([name, [rule]]) => [name, rule?.value]));
-  const betweenHosts = [
-    'enableRingpopTLS',
-    'enableInternodeClientKeepAlive',
-    'enableInternodeServerKeepAlive',
-  ];
-  expect(values).toEqual({
-    ...DEPLOYED_CONFIG,
-    ...Object.fromEntries(betweenHosts.map((name) => [`system.${name}`, true])),
-  });
 });

@@ -2,17 +2,16 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { findGo, goInstall, openToolsFolder, runProgram } from '../../dev/temporal/tools';
+import { findGo, goInstall, runProgram, toolsFolder } from '../../dev/temporal/tools';
 import { removeDirectory, temporaryDirectory } from './temporary-directory';
 
 /** @returns a program that is built once, by Go. */
 async function built(name: string, version: string, module: string): Promise<string> {
-  const tools = await openToolsFolder();
-  const folder = join(tools.path, `${name}-${version}`);
+  const folder = join(await toolsFolder(), `${name}-${version}`);
   if (existsSync(join(folder, name))) return join(folder, name);
   await mkdir(folder, { recursive: true });
   const packages = [`${module}/cmd/${name}@v${version}`];
-  await goInstall({ packages, what: name, folder, tools, onProgress: () => undefined });
+  await goInstall({ packages, what: name, folder, onProgress: () => undefined });
   return join(folder, name);
 }
 
@@ -31,7 +30,7 @@ const CRDS = {
 
 /** @returns files of a Go module, which are kept, as the modules themselves are large. */
 async function filesOf(module: string, files: readonly string[]): Promise<string[]> {
-  const folder = join((await openToolsFolder()).path, module.replaceAll('/', '_'));
+  const folder = join(await toolsFolder(), module.replaceAll('/', '_'));
   const kept = files.map((file) => join(folder, file.replaceAll('/', '_')));
   if (kept.every((file) => existsSync(file))) return kept;
   const cache = await temporaryDirectory('modules');
