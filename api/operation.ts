@@ -42,7 +42,7 @@ type Names<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name |
 export function operation<
   Deps,
   const Call extends Description['call'],
-  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Query extends z.ZodObject = z.ZodObject<z.ZodRawShape>,
 >(
   described: Omit<Description, 'call' | 'query'> & {
     readonly call: Call;
