@@ -7,7 +7,7 @@ import {
   forgetAttempt,
   keepAnswer,
   openAttempt,
-  requeue,
+  type Ladders,
   type NotificationEnd,
   type OpenedAttempt,
   type OpenOptions,
@@ -15,25 +15,23 @@ import {
 import type { ClaimedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import type { Sql } from '../db/postgres/connect';
-import type { DeliveryOutcome, SentWebhook } from '../domain/delivery-outcome';
+import type { DeliveryOutcome, Over, SentWebhook, Wait } from '../domain/delivery-outcome';
 import type { Tenant } from '../domain/tenant';
-import { TEST_EVENT_TYPE, ULID_PATTERN, type NotificationState } from '../domain/notification-states';
+import { TEST_EVENT_TYPE, ULID_PATTERN } from '../domain/notification-states';
 import { signatureHeaders, type HmacSha256, type SignEd25519 } from '../domain/webhook';
 import type { Refusals } from './refusals';
 
 export interface AttemptDeps {
   /** A connection for prepared statements. */
   readonly sql: Sql;
+  /** Of new deliveries. */
+  readonly ladders: Ladders;
   readonly keyRing: KeyRing;
   readonly send: SendWebhook;
   readonly hmac: HmacSha256;
   readonly sign: SignEd25519;
-  /** Runs an attempt if its endpoint has a free slot. */
-  readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>, round?: number): Promise<T | Busy> };
   /** Whether our own network is at fault (worker/reach.ts). */
   readonly reach: Reach;
-  /** A delivery that has found no slot, or no network, so often is put back into the queue. */
-  readonly mostBusyRounds: number;
   readonly now: () => Date;
   readonly monotonicMs: () => number;
   readonly warn: (details: Readonly<Record<string, unknown>>, message: string) => void;
@@ -41,12 +39,6 @@ export interface AttemptDeps {
   /** A notification has ended without being delivered, or is held. */
   readonly onEnd: (end: EndedNotification) => void;
   readonly refusals: Refusals;
-  /** A delivery was put back into the queue, as it found no slot. */
-  readonly onRequeued: (notification: NotificationRef) => void;
-  /** Slots for attempts within a workflow task. Returns null when this process reserved none. */
-  readonly fastPath: {
-    enter(notificationId: string): { readonly endpointId: string; leave(): void } | null;
-  };
 }
 
 /** Whose endpoint an attempt is for. */
@@ -93,137 +85,25 @@ export interface AttemptFacts extends Omit<ClaimedNotification, 'applicationId'>
   readonly ageMs: number;
 }
 
-interface SendOrder extends NotificationRef {
-  readonly queue: string;
-  /** Whether the workflow knows its step. If not, and an attempt is planned, the answer is `wait`. */
-  readonly told: boolean;
-  /** How often it has asked for a slot, this time included. Workflows of older builds do not say. */
-  readonly round?: number;
-}
-
-/** No attempt was made, because the endpoint has no free slot. The workflow asks again later. */
-export interface Busy {
-  readonly kind: 'busy';
-  /** Whole milliseconds. */
-  readonly waitMs: number;
-}
-
-/** Contains ids and outcomes only, because it is stored in the history of the workflow. */
-type SendResult =
-  | {
-      readonly kind: 'sent';
-      readonly attemptNumber: number;
-      /** Steps of the retry ladder before this attempt. */
-      readonly step: number;
-      readonly outcome: DeliveryOutcome;
-      readonly address: string | null;
-    }
-  | Busy
-  /** No attempt was made: our network reaches nobody, and another delivery tries this endpoint. */
-  | (Outage & { readonly kind: 'outage' })
-  /** No attempt is due. This workflow replaces one that is gone, and continues at its step. */
-  | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
-  /** No attempt was made, and none follows: the notification has ended or is held. */
-  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
-  | { readonly kind: 'paused' }
-  /** It has found no slot for long. The next generation is due after this wait. */
-  | { readonly kind: 'requeued'; readonly waitMs: number }
-  | { readonly kind: 'superseded' };
-
-export interface AttemptResult {
-  readonly notificationId: string;
+/** An attempt that was made. It contains ids and outcomes only, because workflow histories store it. */
+export interface MadeAttempt {
+  readonly kind: 'sent';
   readonly attemptNumber: number;
   readonly outcome: DeliveryOutcome;
   readonly address: string | null;
-  /** Null while further attempts follow, and for a delivery. */
-  readonly end: NotificationEnd | null;
-  /** Wait before the next attempt, in milliseconds; null when none follows. */
-  readonly retryInMs: number | null;
-}
-
-/** `declined`: no attempt was made, and `sendAttempt` makes it. `recorded`: a delivery was recorded. */
-type SendAtOnceResult = (SendResult & { readonly recorded: boolean }) | { readonly kind: 'declined' };
-
-/**
- * Makes one attempt. It throws only for our own faults. Temporal then repeats it, which closes the row
- * of the first try as `unknown` and sends the event again.
- */
-export function createSendAttempt(deps: AttemptDeps) {
-  const attempt = createAttempt(deps);
-
-  /** Ends the workflow, whose history grows with every round. */
-  async function putBack(
-    { notificationId, generation }: NotificationRef,
-    waitMs: number,
-  ): Promise<SendResult> {
-    const queued = await requeue(deps.sql, { notificationId, generation }, waitMs);
-    if (!queued) return { kind: 'superseded' };
-    deps.onRequeued({ notificationId, generation });
-    return { kind: 'requeued', waitMs };
-  }
-
-  return async function sendAttempt({ queue, round, ...ref }: SendOrder): Promise<SendResult> {
-    const last = round !== undefined && round >= deps.mostBusyRounds;
-    const outage = deps.reach.turn(queue);
-    if (outage !== null && last) return putBack(ref, outage.waitMs);
-    if (outage !== null && outage.waitMs > 0) return { kind: 'outage', ...outage };
-    const sent = await deps.sendSlots.run(queue, () => attempt(ref, null), round);
-    if (sent.kind === 'other_endpoint') throw new Error('no endpoint was asked for');
-    return sent.kind === 'busy' && last ? putBack(ref, sent.waitMs) : sent;
-  };
-}
-
-/**
- * Makes the first attempt within the workflow task, if this process has reserved a slot for it, which
- * it does for fast endpoints. It declines any other, also after a crash. It records a delivery as well,
- * which saves the workflow a task. If that record fails, the activity still succeeds, because a failed
- * activity would send again.
- */
-export function createSendAtOnce(deps: AttemptDeps, recordResult: (result: AttemptResult) => Promise<void>) {
-  const { fastPath, sendSlots, reach, warn } = deps;
-  const attempt = createAttempt(deps);
-
-  async function recordDelivery(ref: NotificationRef, sent: SendResult): Promise<boolean> {
-    if (sent.kind !== 'sent' || sent.outcome.kind !== 'delivered') return false;
-    const { notificationId, generation } = ref;
-    const { attemptNumber, outcome, address } = sent;
-    try {
-      await recordResult({ notificationId, attemptNumber, outcome, address, end: null, retryInMs: null });
-      return true;
-    } catch (error) {
-      warn({ notificationId, generation, err: error }, 'a delivery is not recorded yet; it will be');
-      return false;
-    }
-  }
-
-  return async function sendAtOnce({ queue, round: _, ...ref }: SendOrder): Promise<SendAtOnceResult> {
-    const slot = fastPath.enter(ref.notificationId);
-    if (slot === null) return { kind: 'declined' };
-    try {
-      if ((reach.turn(queue)?.waitMs ?? 0) > 0) return { kind: 'declined' };
-      const sent = await sendSlots.run(queue, () => attempt(ref, slot.endpointId));
-      if (sent.kind === 'other_endpoint') return { kind: 'declined' };
-      return { ...sent, recorded: await recordDelivery(ref, sent) };
-    } finally {
-      slot.leave();
-    }
-  };
 }
 
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
-/**
- * Makes an attempt, or ends or holds a notification that cannot be sent.
- * @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all
- */
-function createAttempt(deps: AttemptDeps) {
-  const { sql, send, reach, now, warn, monotonicMs, onEnd, refusals } = deps;
+/** Makes an attempt, or ends or holds a notification that cannot be sent. */
+export function createAttempt(deps: AttemptDeps) {
+  const { sql, ladders, send, reach, now, warn, monotonicMs, onEnd, refusals } = deps;
 
-  async function refuse(ref: NotificationRef, refusal: NotificationEnd): Promise<SendResult> {
-    warn({ ...ref, ...refusal }, 'a notification is not sent');
-    const eventType = await endNotification(sql, ref, refusal);
-    if (eventType !== null) onEnd({ ...refusal, eventType });
-    return { kind: 'over', ...refusal };
+  async function refuse(ref: NotificationRef, { state, reason }: NotificationEnd): Promise<Over> {
+    warn({ ...ref, state, reason }, 'a notification is not sent');
+    const eventType = await endNotification(sql, ref, { state, reason });
+    if (eventType !== null) onEnd({ state, reason, eventType });
+    return { kind: 'over', status: state, reason };
   }
 
   async function open(ref: NotificationRef, options: OpenOptions): Promise<OpenedAttempt> {
@@ -265,7 +145,7 @@ function createAttempt(deps: AttemptDeps) {
     }
   }
 
-  async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<SendResult> {
+  async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<MadeAttempt> {
     const { notification, attemptNumber, endpoint } = opened;
     const { partnerId, environment, eventType, requestId, traceParent, ageMs, body } = notification;
     const { endpointId, url, alone } = endpoint;
@@ -290,25 +170,29 @@ function createAttempt(deps: AttemptDeps) {
         (error: unknown) => warn({ ...about, err: error }, 'the answer of an endpoint was not kept'),
       );
     }
-    return { kind: 'sent', attemptNumber, step: opened.step, outcome, address };
+    return { kind: 'sent', attemptNumber, outcome, address };
   }
 
+  /** @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all */
   return async function attempt(
-    { told, ...ref }: Omit<SendOrder, 'queue' | 'round'>,
+    ref: NotificationRef,
     onlyEndpoint: string | null,
-  ): Promise<SendResult | { readonly kind: 'other_endpoint' }> {
-    const opened = await open(ref, { onlyEndpoint, told });
+  ): Promise<MadeAttempt | Wait | Over | { readonly kind: 'other_endpoint' }> {
+    const opened = await open(ref, { onlyEndpoint, ladders });
     switch (opened.kind) {
       case 'open':
         return isEvent(opened.notification)
           ? makeAttempt(ref, opened)
           : refuse(ref, { state: 'failed', reason: 'poison' });
       case 'paused':
-        warn(ref, 'no attempt is made: deliveries to this partner are paused');
-        return opened;
+        warn({ ...ref }, 'no attempt is made: deliveries to this partner are paused');
+        return {
+          kind: 'over',
+          status: 'paused',
+          reason: 'deliveries to this partner are; the next generation continues',
+        };
       case 'wait':
       case 'over':
-      case 'superseded':
       case 'other_endpoint':
         return opened;
       case 'poison':

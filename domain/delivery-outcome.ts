@@ -1,3 +1,5 @@
+import type { EndState } from './notification-states';
+
 /** Why an attempt failed, without a full stop. All are the partner's failures; our own faults are thrown. */
 const FAILURES = {
   /** An answer outside 2xx, 3xx and 410. */
@@ -82,13 +84,6 @@ export function outcomeOfStatus(
   return { kind: 'failed', failure, httpStatus, durationMs, retryAfterMs };
 }
 
-/** What follows an attempt: nothing, a retry, or the end at once (410). */
-export function afterOutcome(outcome: DeliveryOutcome): 'done' | 'retry' | 'stop' {
-  if (outcome.kind === 'delivered') return 'done';
-  if (outcome.kind === 'ours') return 'retry';
-  return outcome.failure === 'gone' ? 'stop' : 'retry';
-}
-
 export function describeOutcome(outcome: DeliveryOutcome): string {
   const took = outcome.durationMs < 1_000 ? `${outcome.durationMs} ms` : seconds(outcome.durationMs);
   if (outcome.kind === 'delivered') return `delivered: ${outcome.httpStatus} (${took})`;
@@ -149,49 +144,48 @@ export const DELIVERY_LADDER_MS: readonly number[] = [
 /** The same for tests: a person is waiting, and a test must not occupy its unit of the quota for days. */
 export const TEST_LADDER_MS: readonly number[] = [0, 5 * SECOND_MS, 30 * SECOND_MS];
 
-export const MAX_RETRY_AFTER_MS = 10 * HOUR_MS;
-
-/** Jitter is at most a tenth of the step, but at least 1 s, or it spreads nothing, and at most 15 min. */
-const JITTER_SHARE = 0.1;
-const MIN_JITTER_MS = 1 * SECOND_MS;
-const MAX_JITTER_MS = 15 * MINUTE_MS;
-
-interface WaitInput {
-  readonly ladderMs: readonly number[];
-  readonly attemptsMade: number;
-  /** The Retry-After of the last answer, 0 or more; null without one. */
-  readonly retryAfterMs: number | null;
-  /** A number from 0 up to, not including, 1. */
-  readonly random: () => number;
-}
+/** Why a delivery waits, as Temporal's page says it. */
+const WAITS = {
+  ladder: 'retry ladder',
+  retry_after: 'the endpoint asked for it (Retry-After)',
+  busy: 'no slot is free for a send to this endpoint',
+  outage: 'an attempt failed by a fault of ours',
+  paused: 'paused by an operator',
+} as const;
 
 export interface Wait {
-  readonly waitMs: number;
-  /** `busy`: enough attempts are under way to the endpoint. `outage`: our own network is at fault. */
-  readonly because: 'ladder' | 'retry_after' | 'busy' | 'outage';
-  /** Of an outage: since when nobody is reached, Unix milliseconds; null when only this attempt failed. */
-  readonly sinceMs?: number | null;
+  readonly kind: 'wait';
+  readonly because: keyof typeof WAITS;
+  /** Attempts that were made before. */
+  readonly attempts: number;
+  /** Whole milliseconds; null until an order ends it. */
+  readonly waitMs: number | null;
+  /** The same as a moment, Unix milliseconds. */
+  readonly untilMs: number | null;
+  /** Since when it is paused, or our network reaches nobody, Unix milliseconds. */
+  readonly sinceMs: number | null;
 }
 
-/**
- * How long to wait before the next attempt: the ladder's step with jitter that only adds, or, when later,
- * the partner's Retry-After, of which at most 10 h count.
- * @returns null when the ladder is exhausted
- */
-export function nextWait({ ladderMs, attemptsMade, retryAfterMs, random }: WaitInput): Wait | null {
-  const stepMs = ladderMs[attemptsMade];
-  if (stepMs === undefined) return null;
-  const waitMs = stepMs + jitterMs(stepMs, random);
-  const askedMs = Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  return askedMs > waitMs
-    ? { waitMs: Math.ceil(askedMs), because: 'retry_after' }
-    : { waitMs, because: 'ladder' };
+/** The notification has ended or is held, or a later generation goes on (`superseded`, `paused`, `queued`). */
+export interface Over {
+  readonly kind: 'over';
+  readonly status: EndState | 'held' | 'superseded' | 'paused' | 'queued';
+  readonly reason: string | null;
 }
 
-function jitterMs(stepMs: number, random: () => number): number {
-  if (stepMs === 0) return 0;
-  const span = Math.min(Math.max(stepMs * JITTER_SHARE, MIN_JITTER_MS), MAX_JITTER_MS);
-  return Math.floor(random() * span);
+/** What the workflow of a delivery does next. `due`: it asks again at once. */
+export type Next = Wait | Over | { readonly kind: 'due' };
+
+/** A moment for people, to the second. @param ms Unix milliseconds */
+export const utc = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')}Z`;
+
+export function describeWait({ because, untilMs, sinceMs, attempts }: Wait): string {
+  if (because === 'paused') return `Paused by an operator since ${utc(sinceMs ?? 0)}, until it is resumed`;
+  const why =
+    because === 'outage' && sinceMs !== null
+      ? `our network cannot reach anybody since ${utc(sinceMs)}`
+      : WAITS[because];
+  return `Waits until ${utc(untilMs ?? 0)} for attempt ${attempts + 1}: ${why}`;
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];

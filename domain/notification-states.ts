@@ -14,9 +14,27 @@ const OPEN = ['queued', 'started'] as const;
 export const isOpen = (state: NotificationState): state is (typeof OPEN)[number] =>
   state === 'queued' || state === 'started';
 
-type Moment = 'due' | 'taken' | 'started' | 'first_attempt' | 'next_attempt' | 'paused' | 'held' | 'checked';
+type Moment =
+  | 'due'
+  | 'taken'
+  | 'started'
+  | 'first_attempt'
+  | 'next_attempt'
+  | 'hurried'
+  | 'ordered'
+  | 'paused'
+  | 'held'
+  | 'checked';
 type DeliveryField =
-  `${Moment}_at` | 'paused_by' | 'hold_reason' | 'step' | 'attempts' | 'priority' | 'reserved_month';
+  | `${Moment}_at`
+  | 'paused_by'
+  | 'hold_reason'
+  | 'step'
+  | 'ladder_ms'
+  | 'waits_for'
+  | 'attempts'
+  | 'priority'
+  | 'reserved_month';
 
 export interface DeliveryChange {
   readonly from: readonly DeliveryState[];
@@ -41,22 +59,42 @@ export const DELIVERY_CHANGES = {
   /** Its workflow could not be started. */
   give_back: { from: ['queued'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
   start: { from: ['queued'], to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
-  /** Its workflow replaces one that is gone, and the next attempt is planned, or it is paused. */
-  wait: { from: OPEN, to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'], clears: ['taken_at'] },
+  /** Its workflow has asked, and no attempt is due: the next one is planned for later, or it is paused. */
+  wait: {
+    from: OPEN,
+    to: 'started',
+    now: ['checked_at'],
+    nowIfEmpty: ['started_at'],
+    clears: ['taken_at', 'ordered_at'],
+  },
   /** An attempt's row is written, before the send. */
   attempt: {
     from: OPEN,
     to: 'started',
     now: ['checked_at'],
     nowIfEmpty: ['started_at', 'first_attempt_at'],
-    given: ['attempts', 'reserved_month', 'taken_at'],
+    clears: ['ordered_at'],
+    given: ['attempts', 'reserved_month', 'taken_at', 'ladder_ms'],
   },
   /** An attempt could not be signed, so that there was none. */
   forget_attempt: { from: OPEN, to: null, given: ['attempts', 'first_attempt_at'] },
   /** An attempt has failed, and another one will follow. */
-  retry: { from: OPEN, to: null, clears: ['taken_at'], given: ['next_attempt_at', 'step'] },
-  pause: { from: OPEN, to: null, nowIfEmpty: ['paused_at'], given: ['paused_by'] },
-  resume: { from: OPEN, to: null, clears: ['paused_at', 'paused_by'] },
+  retry: {
+    from: OPEN,
+    to: null,
+    clears: ['taken_at', 'ordered_at'],
+    given: ['next_attempt_at', 'step', 'waits_for', 'hurried_at'],
+  },
+  /** The orders of operators. Its workflow is woken after the commit, and reads the row. */
+  pause: {
+    from: ['started'],
+    to: null,
+    now: ['ordered_at'],
+    nowIfEmpty: ['paused_at'],
+    given: ['paused_by'],
+  },
+  resume: { from: OPEN, to: null, now: ['ordered_at'], clears: ['paused_at', 'paused_by'] },
+  retry_now: { from: ['started'], to: null, now: ['ordered_at', 'hurried_at'] },
   /** An earlier event of its application has failed once, and this one waits for it for a minute. */
   put_off: { from: ['queued'], to: null, given: ['due_at'] },
   /** An earlier event of its application has ended. */
@@ -76,21 +114,29 @@ export const DELIVERY_CHANGES = {
     to: 'queued',
     newGeneration: true,
     now: ['due_at'],
-    clears: ['taken_at', 'started_at', 'checked_at'],
+    clears: ['taken_at', 'started_at', 'checked_at', 'ordered_at'],
   },
   /** It found no slot for long. Its workflow ends without an attempt. Its plan is kept; it is claimed again when due. */
   requeue: {
     from: OPEN,
     to: 'queued',
     newGeneration: true,
-    clears: ['taken_at', 'started_at', 'checked_at'],
-    given: ['due_at', 'next_attempt_at'],
+    clears: ['taken_at', 'started_at', 'checked_at', 'ordered_at'],
+    given: ['due_at'],
   },
   hold: {
     from: OPEN,
     to: 'held',
     now: ['held_at'],
-    clears: ['taken_at', 'next_attempt_at', 'paused_at', 'paused_by', 'reserved_month'],
+    clears: [
+      'taken_at',
+      'next_attempt_at',
+      'paused_at',
+      'paused_by',
+      'hurried_at',
+      'ordered_at',
+      'reserved_month',
+    ],
     given: ['hold_reason'],
   },
   /** There is an active endpoint again, or it is resent. Its ladder begins again. */

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { Change } from '../db/audit/change-log';
 import { existingEndpoint } from '../db/endpoints/endpoints';
-import { cancelNotification, notePause, noteResume } from '../db/notifications/attempt';
-import { findNotification, listUnderWay, whatTheyDo, type UnderWay } from '../db/notifications/operator';
+import { cancelNotification } from '../db/notifications/attempt';
 import { countUnderWay } from '../db/notifications/hold';
+import { findNotification, whatTheyDo } from '../db/notifications/operator';
+import { listToOrder, orderDeliveries, type Ordered } from '../db/notifications/orders';
 import { RECOVERED_PER_SECOND } from '../db/notifications/recovery';
 import { resendNotification } from '../db/notifications/resend';
 import { Refused } from '../db/refused';
@@ -13,33 +14,37 @@ import { changeAndLog, handle, type Call, type OpsDeps } from './call';
 import { idOf, idsOf, withId } from './ids';
 import { nowTexts } from './notification-view';
 import { existing, listed, snakeCased, type Answer } from './output';
-import type { DeliveryOrder } from './temporal';
+import { TemporalUnreachable } from './exit-codes';
 
-/** Orders that are also given to many: deliveries of the kind to which they make a difference. */
+/** Orders that are also given to many: all to which they make a difference. */
 const ORDERS = {
   'retry-now': {
-    kind: 'retrying',
+    order: 'retry_now',
+    whom: 'wait for their next attempt',
     description: 'Wait no longer for the next attempt; also of one that is paused.',
     said: 'makes its next attempt now; one that is under way is finished first',
   },
   pause: {
-    kind: 'retrying',
+    order: 'pause',
+    whom: 'wait for their next attempt',
     description: 'Make no attempt until it is resumed.',
     said: 'makes no attempt until it is resumed; one that is under way is finished first',
   },
   resume: {
-    kind: 'paused',
+    order: 'resume',
+    whom: 'are paused',
     description: 'Continue a paused one with the rest of its retry ladder.',
     said: 'continues where it was paused',
   },
 } as const;
-const KINDS = { retrying: 'wait for their next attempt', paused: 'are paused' } as const;
 
 type Verb = keyof typeof ORDERS;
-const orderOf = (verb: Verb | 'cancel'): DeliveryOrder => (verb === 'retry-now' ? 'retryNow' : verb);
 type OrderCall = Call<{ endpoint?: string }>;
 
-type Delivery = Omit<UnderWay, 'environment'>;
+/** Orders of one transaction. A failure leaves at most so many to the reconciler, which wakes them within 90 s. */
+const BATCH = 500;
+/** The wakes of a transaction take no longer, so that the reconciler does not take them for lost. */
+const BATCH_SECONDS = 10;
 
 export function addNotificationOrders(notifications: Command, deps: OpsDeps): void {
   for (const verb of Object.keys(ORDERS) as Verb[]) {
@@ -63,11 +68,13 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
         throw new Refused('invalid', 'Options that choose or count are for orders without ids.');
       const [id = '', ...more] = ids;
       if (more.length === 0) {
-        const delivery = await orderOne(call, verb, id);
+        const [delivery] = await give(call, verb, [id]);
+        if (delivery === undefined) throw await refusalOf(call, id);
+        const away = await wake(call, delivery);
         const left = await leftRunning(call, verb, [delivery.partnerId]);
-        return orderAnswer(delivery, verb, `${ORDERS[verb].said}.${left}`);
+        return orderAnswer(delivery, ORDERS[verb].order, `${ORDERS[verb].said}.${awayText(away)}${left}`);
       }
-      return orderEach(call, verb, [...new Set(ids)]);
+      return orderEach(call, verb, [...new Set(ids)].toSorted());
     });
   }
 
@@ -83,7 +90,11 @@ export function addNotificationOrders(notifications: Command, deps: OpsDeps): vo
     if (found.kind === 'cancelled') return cancelled;
     const { generation, partnerId } = found;
     const delivery = { notificationId, generation, partnerId };
-    if (await giveOrder(call, delivery, 'cancel')) {
+    const temporal = await deps.temporal();
+    if (await temporal.cancelDelivery(delivery)) {
+      await changeAndLog(call, 'notifications.cancel', (_tx, log) =>
+        log(notificationId, snakeCased({ partnerId, generation })),
+      );
       const said = 'makes no further attempt; one that is under way is finished first.';
       return orderAnswer(delivery, 'cancel', said);
     }
@@ -118,26 +129,50 @@ function cancelInDatabase(call: Call, notificationId: string, deadGeneration: nu
   });
 }
 
-const orderAnswer = ({ notificationId, generation }: Delivery, verb: Verb | 'cancel', said: string) => ({
-  json: { ...snakeCased({ notificationId, generation }), order: orderOf(verb) },
+const orderAnswer = ({ notificationId, generation }: Ordered, order: string, said: string) => ({
+  json: { ...snakeCased({ notificationId, generation }), order },
   text: `Notification ${notificationId} ${said}`,
 });
 
-/** @throws Refused for one that takes no order now, saying why. */
-async function orderOne(call: Call, verb: Verb, wanted: string | Delivery, row?: Logged | null) {
-  const delivery = typeof wanted === 'string' ? await deliveryUnderWay(call, wanted) : wanted;
-  if (await giveOrder(call, delivery, verb, row)) return delivery;
-  const why = 'it has just ended, or is started anew within a minute or so';
-  throw new Refused(
-    'conflict',
-    `Notification ${delivery.notificationId} has no workflow at the moment: ${why}.`,
-  );
+/** A row of the change log, without who and when. */
+type Logged = Pick<Change, 'subject' | 'details'>;
+
+/**
+ * Gives an order to these, and logs it, in one transaction.
+ * @param row null: another row tells of it; absent: a row for each does
+ * @returns those that took it
+ */
+const give = (call: Call, verb: Verb, ids: readonly string[], row?: Logged | null): Promise<Ordered[]> =>
+  changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
+    const ordered = await orderDeliveries(tx, ORDERS[verb].order, ids, call.deps.actor);
+    const rows = ordered.map(({ notificationId: subject, ...rest }) => ({
+      subject,
+      details: snakeCased(rest),
+    }));
+    const logged = row === undefined || ordered.length === 0 ? rows : row === null ? [] : [row];
+    for (const { subject, details } of logged) await log(subject, details);
+    return ordered;
+  });
+
+/** @returns why Temporal could not be asked; the order is given all the same */
+async function wake({ deps }: Call, delivery: Ordered): Promise<TemporalUnreachable | null> {
+  try {
+    await (await deps.temporal()).wakeDelivery(delivery);
+    return null;
+  } catch (error) {
+    if (error instanceof TemporalUnreachable) return error;
+    throw error;
+  }
 }
+
+const awayText = (away: TemporalUnreachable | null) =>
+  away === null ? '' : ` ${away.message} The order counts within 90 s after it is back.`;
 
 /** The order to all deliveries of a partner or an endpoint: counts them, and gives it with `--yes`. */
 async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   const owner = await ownerOf(call);
-  const found = await listUnderWay(call.db, owner, ORDERS[verb].kind);
+  const { order, whom } = ORDERS[verb];
+  const found = await listToOrder(call.db, owner, order);
   if (call.options.yes && !call.options.dryRun && found.length > 0) {
     const { partnerId: partner_id, environment } = owner;
     const details = { partner_id, environment, endpoint_id: call.options.endpoint, deliveries: found.length };
@@ -148,7 +183,7 @@ async function orderAll(call: OrderCall, verb: Verb): Promise<Answer> {
   const left = await leftRunning(call, verb, [owner.partnerId]);
   return {
     json: { dry_run: true, order: verb, found: found.length },
-    text: `${found.length} deliveries ${whose} ${KINDS[ORDERS[verb].kind]}; ${rest}.${left}`,
+    text: `${found.length} deliveries ${whose} ${whom}; ${rest}.${left}`,
   };
 }
 
@@ -182,80 +217,63 @@ async function ownerOf({ db, options }: OrderCall) {
 const PROGRESS_EVERY_MS = 2_000;
 
 /**
- * Gives the order to one after the other, at the wanted rate; what refuses it is passed over and named.
- * @param once the one row in the change log, written with the first that takes the order; without it each has its own.
+ * Gives the order in batches, and wakes one after the other at the wanted rate; what does not take it is
+ * passed over and named.
+ * @param once the one row in the change log, of the first batch that takes the order; without it each has its own.
  */
-async function orderEach(call: Call, verb: Verb, wanted: readonly (string | Delivery)[], once?: Logged) {
+async function orderEach(call: Call, verb: Verb, ids: readonly string[], once?: Logged): Promise<Answer> {
   const { deps } = call;
   const interrupted = deps.interruptible();
   const perSecond = call.options.perSecond ?? RECOVERED_PER_SECOND;
+  const most = Math.min(BATCH, perSecond * BATCH_SECONDS);
   const startedAt = performance.now();
   let printedAt = startedAt;
-  const left: { message: string }[] = [];
-  /** Of those that took the order. */
-  const partnerIds: string[] = [];
+  let away: TemporalUnreachable | null = null;
+  const given: Ordered[] = [];
+  const left: string[] = [];
   const progress = () =>
-    `${partnerIds.length} of ${wanted.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
-  for (const [at, one] of wanted.entries()) {
-    await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
-    if (interrupted.aborted)
-      throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
-    try {
-      const row = once && (partnerIds.length === 0 ? once : null);
-      partnerIds.push((await orderOne(call, verb, one, row)).partnerId);
-    } catch (error) {
-      if (!(error instanceof Refused)) {
-        deps.err(`${progress()} before this:\n`);
-        throw error;
-      }
-      left.push({ message: error.message });
+    `${given.length} of ${ids.length} given${left.length === 0 ? '' : `, ${left.length} passed over`}`;
+  for (let at = 0; at < ids.length && !interrupted.aborted; at += most) {
+    const batch = ids.slice(at, at + most);
+    const ordered = await give(call, verb, batch, once && (given.length === 0 ? once : null));
+    const taken = new Set(ordered.map(({ notificationId }) => notificationId));
+    left.push(...batch.filter((id) => !taken.has(id)));
+    for (const one of ordered) {
+      await pauseUntil(startedAt + (given.length / perSecond) * 1_000, interrupted);
+      given.push(one);
+      if (interrupted.aborted) continue;
+      away ??= await wake(call, one);
+      if (performance.now() - printedAt < PROGRESS_EVERY_MS || call.options.json) continue;
+      printedAt = performance.now();
+      deps.err(`${progress()}\n`);
     }
-    if (performance.now() - printedAt < PROGRESS_EVERY_MS || call.options.json) continue;
-    printedAt = performance.now();
-    deps.err(`${progress()}\n`);
   }
-  const given = partnerIds.length;
-  if (given === 0 && left.length > 0)
-    throw new Refused('conflict', left.map(({ message }) => message).join('\n'));
-  const rest = listed(left, (one) => one, { 'passed over': 'message' });
-  const running = await leftRunning(call, verb, partnerIds);
+  if (interrupted.aborted)
+    throw new Refused('conflict', `Interrupted: ${progress()}. The same command continues with the rest.`);
+  const refusals = await Promise.all(left.map((id) => refusalOf(call, id)));
+  if (given.length === 0 && left.length > 0)
+    throw new Refused('conflict', refusals.map(({ message }) => message).join('\n'));
+  const rest = listed(refusals, ({ message }) => ({ message }), { 'passed over': 'message' });
+  const running = await leftRunning(
+    call,
+    verb,
+    given.map(({ partnerId }) => partnerId),
+  );
   return {
-    json: { order: verb, found: wanted.length, given, passed_over: rest.json },
-    text: (most: number) =>
-      `${left.length === 0 ? '' : `${rest.text(most)}\n`}${verb}: ${progress()}.${running}`,
+    json: { order: verb, found: ids.length, given: given.length, passed_over: rest.json },
+    text: (wide: number) =>
+      `${left.length === 0 ? '' : `${rest.text(wide)}\n`}${verb}: ${progress()}.${awayText(away)}${running}`,
   };
 }
 
-/** A row of the change log, without who and when. */
-type Logged = Pick<Change, 'subject' | 'details'>;
-
-/**
- * Orders a delivery's workflow, and logs it once Temporal took it.
- * @param row null: another row tells of it; absent: a row of its own does
- * @returns false when there is no such workflow
- * @throws TemporalUnreachable
- */
-async function giveOrder(call: Call, delivery: Delivery, verb: Verb | 'cancel', row?: Logged | null) {
-  const { notificationId: subject, generation, partnerId } = delivery;
-  const logged = row === undefined ? { subject, details: snakeCased({ partnerId, generation }) } : row;
-  const temporal = await call.deps.temporal();
-  return changeAndLog(call, `notifications.${verb}`, async (tx, log) => {
-    if (!(await temporal.orderDelivery(delivery, orderOf(verb)))) return false;
-    if (logged !== null) await log(logged.subject, logged.details);
-    if (verb === 'pause') await notePause(tx, delivery, call.deps.actor);
-    if (verb === 'resume') await noteResume(tx, delivery);
-    return true;
-  });
-}
-
-/** @throws Refused for one that no workflow works on, saying what to do instead. */
-async function deliveryUnderWay({ db, deps }: Call, notificationId: string): Promise<Delivery> {
+/** Why one does not take an order now, and what to do instead. */
+async function refusalOf({ db, deps }: Call, notificationId: string): Promise<Refused> {
   const found = existing(await findNotification(db, notificationId), `Notification ${notificationId}`);
-  const { state, generation, partnerId } = found;
-  if (state === 'started') return { notificationId, generation, partnerId };
+  const { state } = found;
   const refused = (why: string) => new Refused('conflict', `Notification ${notificationId} ${why}`);
-  if (state === 'held') throw refused('is held: create or enable an endpoint, then resend it.');
-  if (state !== 'queued') throw refused(`has ended (${state}): resend it instead.`);
+  if (state === 'started') return refused('was just started anew: give the order again.');
+  if (state === 'held') return refused('is held: create or enable an endpoint, then resend it.');
+  if (state !== 'queued') return refused(`has ended (${state}): resend it instead.`);
   const now = await whatTheyDo(db, [found]);
-  throw refused(`is queued: ${nowTexts(now(found), deps.now())[1]}.`);
+  return refused(`is queued: ${nowTexts(now(found), deps.now())[1]}.`);
 }

@@ -14,12 +14,10 @@ import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { codeOptions, type WorkflowCode } from '../runtime/temporal/workflow-code';
 import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
-import { deliveryWorkflowId, DELIVERY_SIGNALS } from '../workflows/names';
+import { deliveryWorkflowId, WAKE_SIGNAL } from '../workflows/names';
 import { TemporalUnreachable } from './exit-codes';
 
-export type DeliveryOrder = keyof typeof DELIVERY_SIGNALS | 'cancel';
-
-/** A person waits for an order: Temporal answers in milliseconds, or is away. */
+/** A person waits: Temporal answers in milliseconds, or is away. */
 const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it; a busy server has been seen to need more than 15 s. */
@@ -113,21 +111,18 @@ export function temporalOrders(
     );
 
   return {
-    /** Gives an order to the workflow of a delivery. @returns false when it has ended, or never was. */
-    orderDelivery: (
-      { notificationId, generation }: NotificationRef,
-      order: DeliveryOrder,
-    ): Promise<boolean> =>
-      withClient(ORDER_DEADLINE_MS, async (workflow) => {
-        const handle = workflow.getHandle(deliveryWorkflowId(notificationId, generation));
-        try {
-          await (order === 'cancel' ? handle.cancel() : handle.signal(DELIVERY_SIGNALS[order]));
-          return true;
-        } catch (error) {
-          if (error instanceof WorkflowNotFoundError) return false;
-          throw error;
-        }
-      }),
+    /** Requests the cancellation of a delivery's workflow. @returns false when it has ended, or never was. */
+    cancelDelivery: (delivery: NotificationRef): Promise<boolean> =>
+      withClient(ORDER_DEADLINE_MS, (workflow) => known(handleOf(workflow, delivery).cancel())),
+    /**
+     * Lets the workflow of a delivery read its row, which was changed. One that has ended, or that is started
+     * later, reads it anyway.
+     */
+    wakeDelivery: async (delivery: NotificationRef): Promise<void> => {
+      await withClient(ORDER_DEADLINE_MS, (workflow) =>
+        known(handleOf(workflow, delivery).signal(WAKE_SIGNAL)),
+      );
+    },
     /**
      * Replays workflows that are running with other code, without making a step of theirs.
      * @param most of each kind, newest first
@@ -192,6 +187,20 @@ export function temporalOrders(
     ramp: (buildId: string | null, percent: number): Promise<void> =>
       aboutBuilds(async (ask) => void (await setRamp(ask, buildId, percent))),
   };
+}
+
+const handleOf = (workflow: Client['workflow'], { notificationId, generation }: NotificationRef) =>
+  workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+
+/** @returns whether there was such a workflow */
+async function known(request: Promise<unknown>): Promise<boolean> {
+  try {
+    await request;
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }
 
 export type TemporalOrders = ReturnType<typeof temporalOrders>;

@@ -1,10 +1,10 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RestartedNotification } from '../db/notifications/claim';
+import type { RestartedNotification, UncheckedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import { isDataFault } from '../db/refused';
 import { startLoop, type Loop, withTimeout } from '../timing/timing';
-import { deliveryWorkflowId } from '../workflows/names';
+import { deliveryWorkflowId, WAKE_SIGNAL } from '../workflows/names';
 import type { StartDelivery } from './start-delivery';
 
 /** A workflow that is not described in this time is asked for again in the next round. */
@@ -20,7 +20,10 @@ const ASK_EVERY_MS = 100;
 
 interface ReconcilerDeps {
   readonly client: Client;
-  readonly claimUnchecked: (options: { limit: number; olderThanMs: number }) => Promise<NotificationRef[]>;
+  readonly claimUnchecked: (options: {
+    limit: number;
+    olderThanMs: number;
+  }) => Promise<UncheckedNotification[]>;
   /** Gives it a new generation, so that a workflow that still runs is superseded. */
   readonly restart: (notification: NotificationRef) => Promise<RestartedNotification | null>;
   readonly start: StartDelivery;
@@ -53,14 +56,14 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   let unopened: NotificationRef[] = [];
   return startLoop({
     async round(stopped) {
-      let restarted = 0;
+      let repaired = 0;
       let waitedMs = 0;
       const old = await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs });
       for (let at = 0; at < old.length && !stopped(); at += AT_ONCE) {
         const some = await Promise.all(old.slice(at, at + AT_ONCE).map((one) => reconcile(deps, one)));
         const begun = some.filter((one) => one !== null);
-        restarted += begun.length;
-        unopened.push(...begun);
+        repaired += begun.length;
+        unopened.push(...begun.filter((one) => one !== 'woken'));
         // First attempts of new events must not be queued behind many of these in Temporal.
         while (unopened.length >= MOST_UNOPENED && !stopped() && waitedMs < OPENED_WITHIN_MS) {
           await sleep(ASK_EVERY_MS);
@@ -69,7 +72,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
         }
       }
       // Temporal may have lost its database: all are compared without a pause, until few are left.
-      repairing = old.length === PER_ROUND && (repairing || restarted > 0);
+      repairing = old.length === PER_ROUND && (repairing || repaired > 0);
       if (repairing) return 'again';
     },
     everyMs,
@@ -77,12 +80,14 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   });
 }
 
-/** @returns what was started again */
-async function reconcile(deps: ReconcilerDeps, notification: NotificationRef) {
+/** @returns what was started again, or `woken`: the wake that followed an order was lost */
+async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotification) {
   const standing = await standingOf(deps.client, notification);
   switch (standing) {
     case 'running':
-      return null;
+      if (!notification.ordered) return null;
+      await wake(deps.client, notification);
+      return 'woken' as const;
     case 'terminated':
       deps.onFound(notification, 'its workflow was terminated');
       await deps.end(notification, 'failed', 'workflow_terminated');
@@ -108,6 +113,12 @@ async function reconcile(deps: ReconcilerDeps, notification: NotificationRef) {
       return restarted;
     }
   }
+}
+
+async function wake(client: Client, { notificationId, generation }: NotificationRef): Promise<void> {
+  const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+  const waking = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.signal(WAKE_SIGNAL));
+  await withTimeout(waking, DESCRIBE_MS, 'Temporal');
 }
 
 async function standingOf(client: Client, { notificationId, generation }: NotificationRef) {

@@ -92,6 +92,9 @@ export async function openWorkerSession(options: SessionOptions, activities: Act
         activities: { ...activities.records, ...activities.local },
         maxConcurrentWorkflowTaskExecutions: mostWorkflowTasks,
         maxConcurrentLocalActivityExecutions: mostWorkflowTasks,
+        // A history that this code cannot continue, as another build wrote it, ends its workflow. The row
+        // has everything, so the reconciler starts the next generation at the same step.
+        workflowFailureErrorTypes: { '*': [], deliverNotification: ['NondeterminismError'] },
         ...codeOptions(workflows),
       }),
       await Worker.create({

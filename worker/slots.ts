@@ -26,6 +26,7 @@ type Reservation = Tenant & { readonly notificationId: string; readonly waits?: 
 
 interface Slot {
   readonly endpointId: string;
+  readonly queue: string;
   readonly sinceMs: number;
 }
 
@@ -51,7 +52,8 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
       dropExpired(nowMs);
       if (reserved.size + taken.size >= slots) return 'no_slot';
       reserved.delete(notificationId);
-      reserved.set(notificationId, { endpointId, sinceMs: nowMs });
+      const queue = `${of.partnerId}/${of.environment}`;
+      reserved.set(notificationId, { endpointId, queue, sinceMs: nowMs });
       return 'fast';
     },
     cancel: (notificationId: string): void => void reserved.delete(notificationId),
@@ -59,15 +61,15 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
      * Takes a reserved slot.
      * @returns null without a reservation, as after a crash or on another worker
      */
-    enter: (notificationId: string): { readonly endpointId: string; readonly leave: () => void } | null => {
+    enter: (notificationId: string): (Pick<Slot, 'endpointId' | 'queue'> & { leave(): void }) | null => {
       const nowMs = monotonicMs();
       dropExpired(nowMs);
       const reservation = reserved.get(notificationId);
       if (reservation === undefined) return null;
       reserved.delete(notificationId);
-      const slot = { endpointId: reservation.endpointId, sinceMs: nowMs };
+      const slot = { ...reservation, sinceMs: nowMs };
       taken.add(slot);
-      return { endpointId: slot.endpointId, leave: () => void taken.delete(slot) };
+      return { ...slot, leave: () => void taken.delete(slot) };
     },
   };
 }

@@ -2,7 +2,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ClaimedNotification } from '../db/notifications/claim';
 import { reasonText } from '../domain/lateness';
-import { SEARCH_ATTRIBUTE, TEST_EVENT_TYPE } from '../domain/notification-states';
+import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
@@ -17,7 +17,7 @@ const WATCH_MS = 1_500;
 /** An answer is valid for this long, so that two requests may fail in between. */
 const ANSWER_VALID_MS = 5_000;
 
-interface DeliveryStarterDeps extends Pick<WorkerOptions, 'taskQueue' | 'ladders'> {
+interface DeliveryStarterDeps extends Pick<WorkerOptions, 'taskQueue'> {
   /** Uses the worker's own connection, so that the first workflow task needs no polling (eager start). */
   readonly client: Client;
   readonly fastPath: Pick<FastPath, 'reserve' | 'cancel'>;
@@ -39,24 +39,18 @@ export type StartDelivery = (
  * @throws when Temporal does not answer in 1.5 s
  */
 export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery {
-  const { client, taskQueue, ladders, fastPath, build, onPath } = deps;
+  const { client, taskQueue, fastPath, build, onPath } = deps;
   return async (notification) => {
     const { notificationId, generation, eventType, partnerId, environment, applicationId } = notification;
     const { interruptions = [] } = notification;
-    const ladderMs = eventType === TEST_EVENT_TYPE ? ladders.test : ladders.status;
     const eager = build.eager();
-    const path: StartPath = !eager
-      ? 'not_eager'
-      : ladderMs[0] === 0
-        ? fastPath.reserve(notification)
-        : 'endpoint_not_fast';
-    const fast = path === 'fast';
+    const path: StartPath = eager ? fastPath.reserve(notification) : 'not_eager';
     try {
       const starting = client.withDeadline(Date.now() + START_MS, () =>
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
-          args: [{ notificationId, generation, ladderMs, queue: `${partnerId}/${environment}`, fast }],
+          args: [{ notificationId, generation }],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           requestEagerStart: eager,
           staticSummary: `${eventType} to ${partnerId}, ${environment}`,
@@ -78,7 +72,7 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
       await withTimeout(starting, START_MS, 'Temporal');
       onPath(path);
     } catch (error) {
-      if (fast) fastPath.cancel(notificationId);
+      if (path === 'fast') fastPath.cancel(notificationId);
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
   };

@@ -113,6 +113,7 @@ function start(options: WorkerOptions, closers: Closers) {
   }
   const activities = createActivities({
     sql,
+    ladders: options.ladders,
     fastPath,
     keyRing: options.keyRing,
     send: clock.observed(options.send),
@@ -223,7 +224,7 @@ function startDispatch(
   options: WorkerOptions,
   deps: { sql: Sql; fastPath: FastPath; events: WorkerEvents; metrics: WorkerMetrics },
 ) {
-  const { taskQueue, logger, ladders } = options;
+  const { taskQueue, logger } = options;
   const { sql, fastPath, events, metrics } = deps;
   const repeats = repeatedWarnings(logger);
 
@@ -237,7 +238,6 @@ function startDispatch(
   const start = createDeliveryStarter({
     client,
     taskQueue,
-    ladders,
     fastPath,
     build,
     onPath: (path) => metrics.paths.inc({ path }),

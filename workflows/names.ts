@@ -20,4 +20,5 @@ export function deliveryStoryUrl(
   return `${page.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${workflow}`;
 }
 
-export const DELIVERY_SIGNALS = { retryNow: 'retryNow', pause: 'pause', resume: 'resume' } as const;
+/** Tells a delivery that an operator has changed its row. */
+export const WAKE_SIGNAL = 'wake';

@@ -6,6 +6,9 @@ import { figure, median, type Figures } from '../harness/rounds';
 import { storeChange } from '../harness/stored';
 import type { Side } from './side';
 
+/** A failed attempt is repeated at once. */
+const LADDERS = { status: [0, 0], test: [0, 0] };
+
 /** One in so many fails once, and is delivered then. */
 const FAILS = 4;
 const AT_ONCE = 8;
@@ -30,11 +33,11 @@ export async function measureDeliveries(side: Side, count: number): Promise<Figu
 
   async function attempt(notificationId: string, nth: number): Promise<void> {
     for (const outcome of nth % FAILS === 0 ? [FAILED, DELIVERED] : [DELIVERED]) {
-      const opened = await timed('open', () => openAttempt(prepared.sql, { notificationId, generation: 1 }));
+      const ref = { notificationId, generation: 1 };
+      const opened = await timed('open', () => openAttempt(prepared.sql, ref, { ladders: LADDERS }));
       if (opened.kind !== 'open') throw new Error(`${notificationId} is ${opened.kind}`);
-      const ref = { notificationId, attemptNumber: opened.attemptNumber };
-      const retryInMs = outcome.kind === 'failed' ? 5_000 : null;
-      await timed('record', () => recordAttempt(prepared.sql, ref, { outcome, address }, null, retryInMs));
+      const made = { notificationId, attemptNumber: opened.attemptNumber };
+      await timed('record', () => recordAttempt(prepared.sql, made, { outcome, address }));
     }
   }
 

@@ -1,12 +1,13 @@
 import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
-import type { DeliveryOutcome } from '../../domain/delivery-outcome';
+import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/delivery-outcome';
+import type { DeliveryOutcome, Next, Over, Wait } from '../../domain/delivery-outcome';
 import type { DeliveryState, EndState, NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import type { OperatorEvent } from '../audit/operator-events';
 import { noteHealth, type EndpointHealth } from '../endpoints/endpoints';
 import type { SealedSecret } from '../endpoints/secrets';
 import type { SealedKeyPair } from '../endpoints/key-pairs';
-import { hint, oneRow, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { firstRow, hint, oneRow, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { notifications } from '../schema';
 import { fromText, lockNotification, SOMETHING_IS_DUE, testHasMoved, updateText } from './notification';
@@ -25,7 +26,6 @@ export type OpenedAttempt =
   | {
       readonly kind: 'open';
       readonly attemptNumber: number;
-      readonly step: number;
       readonly notification: Tenant &
         Pick<Stored, 'eventId' | 'eventType' | 'body' | 'applicationId' | 'sequence' | 'merchantReference'> &
         Pick<Stored, 'requestId' | 'traceParent'> & { readonly ageMs: number };
@@ -34,37 +34,40 @@ export type OpenedAttempt =
       readonly secrets: readonly Omit<SealedSecret, 'createdAt' | 'expiresAt'>[];
       readonly keyPairs: readonly Pick<SealedKeyPair, 'keyPairId' | 'publicKey' | 'keyId' | 'ciphertext'>[];
     }
-  /** The workflow replaces another: the next attempt is planned for later, or the delivery is paused. */
-  | { readonly kind: 'wait'; readonly step: number; readonly waitMs: number; readonly paused: boolean }
   /** Deliveries to the partner are paused. The notification is queued under its next generation. */
   | { readonly kind: 'paused' }
-  | { readonly kind: 'over'; readonly state: NotificationState; readonly reason: string | null }
-  /** Another generation has taken over, or the row is gone. */
-  | { readonly kind: 'superseded' }
+  | Wait
+  | Over
   | { readonly kind: 'no_endpoint'; readonly eventType: string; readonly reason: string }
   | { readonly kind: 'other_endpoint' }
   | { readonly kind: 'monthly_limit' }
   /** The row contradicts its notification, so that it can never be sent. */
   | { readonly kind: 'poison' };
 
-const OPEN = 'select open_attempt_1($1, $2::int, $3, $4::int, $5::boolean) as opened';
+const OPEN =
+  'select open_attempt_1($1, $2::int, $3, $4::int, $5::text[]::int[], $6::text[]::int[]) as opened';
 
 type Sealed<Row> = readonly (Omit<Row, 'ciphertext'> & { readonly ciphertext: string })[];
 
 const bytesOf = ({ ciphertext }: { readonly ciphertext: string }) => Buffer.from(ciphertext, 'base64');
 
+/** Wait before each attempt, in milliseconds. */
+export type Ladders = Readonly<Record<'status' | 'test', readonly number[]>>;
+
 export interface OpenOptions {
   /** The endpoint that it must be for; null: any. */
   readonly onlyEndpoint?: string | null;
-  /** Whether the workflow knows the planned attempt and the pause; otherwise the answer is `wait` when there are such. */
-  readonly told?: boolean;
+  /** One of them is stored with the delivery when it is opened first. */
+  readonly ladders?: Ladders;
 }
+
+const LADDERS = { status: DELIVERY_LADDER_MS, test: TEST_LADDER_MS };
 
 /** Writes the row of an attempt before it is sent (open.sql). */
 export async function openAttempt(
   reader: Reader,
   { notificationId, generation }: NotificationRef,
-  { onlyEndpoint = null, told = true }: OpenOptions = {},
+  { onlyEndpoint = null, ladders = LADDERS }: OpenOptions = {},
 ): Promise<OpenedAttempt> {
   type Open = Extract<OpenedAttempt, { kind: 'open' }>;
   type Read = Exclude<OpenedAttempt, Open> | (Omit<Open, 'secrets' | 'keyPairs'> & SealedJson);
@@ -72,7 +75,8 @@ export async function openAttempt(
     readonly secrets: Sealed<Omit<Open['secrets'][number], 'endpointId'>>;
     readonly keyPairs: Sealed<Open['keyPairs'][number]>;
   }
-  const parameters = [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH, told];
+  const steps = [ladders.status, ladders.test].map((ladder) => ladder.map(String));
+  const parameters = [notificationId, generation, onlyEndpoint, TEST_LIMIT_PER_MONTH, ...steps];
   const { opened } = await oneRow<{ opened: Read }>(reader, OPEN, parameters);
   if (opened.kind !== 'open') return opened;
   const { endpointId } = opened.endpoint;
@@ -83,13 +87,21 @@ export async function openAttempt(
   };
 }
 
+/** Whose endpoint the next attempt of a delivery goes to, and how many attempts were made. */
+export interface DueAttempt extends Tenant {
+  readonly attempts: number;
+}
+
+const DUE = `
+  select d.partner_id as "partnerId", d.environment, d.attempts from deliveries d
+  where d.notification_id = $1 and what_follows_1(d.notification_id, $2::int, service_now()) is null`;
+
+/** Reads whether an attempt may be made now, without beginning it. @returns null when none may */
+export const readDue = (reader: Reader, { notificationId, generation }: NotificationRef) =>
+  firstRow<DueAttempt>(reader, DUE, [notificationId, generation]);
+
 const REQUEUE = `
-  ${updateText('requeue', {
-    due_at: 'service_now() + make_interval(secs => $3::float8)',
-    // After \`retry-now\` the planned attempt may be hours away, and the order still counts.
-    next_attempt_at: `case when d.next_attempt_at is not null
-      then least(d.next_attempt_at, service_now() + make_interval(secs => $3::float8)) end`,
-  })}
+  ${updateText('requeue', { due_at: 'service_now() + make_interval(secs => $3::float8)' })}
   where d.notification_id = $1 and d.generation = $2::int and ${fromText('requeue')} returning 1`;
 
 /**
@@ -136,6 +148,7 @@ type Recorded =
   | { readonly foreign: string }
   | {
       readonly foreign?: never;
+      readonly follows: Next | null;
       readonly ended: NotificationEnd['state'] | 'delivered' | null;
       readonly eventType: string | null;
       readonly test: boolean;
@@ -145,18 +158,17 @@ type Recorded =
     };
 
 const RECORD = `
-  select record_attempt_1($1, $2::int, $3::int, $4::text::jsonb, $5, $6, $7::float8, make_interval(secs => $8::float8)) as recorded`;
+  select record_attempt_1($1, $2::int, $3::int, $4::text::jsonb, $5, $6, make_interval(secs => $7::float8)) as recorded`;
 
 async function record(
   reader: Reader,
   { notificationId, generation }: { readonly notificationId: string; readonly generation?: number },
   attempt: { readonly number: number; readonly result: object } | null,
   end: NotificationEnd | null,
-  retryInMs: number | null,
 ) {
   const result = attempt && JSON.stringify(attempt.result);
   const of = [notificationId, generation ?? null, attempt?.number ?? null, result];
-  const parameters = [...of, end?.state ?? null, end?.reason ?? null, retryInMs, ORDER_WAIT_SECONDS];
+  const parameters = [...of, end?.state ?? null, end?.reason ?? null, ORDER_WAIT_SECONDS];
   const { recorded } = await oneRow<{ recorded: Recorded }>(reader, RECORD, parameters);
   if (recorded.foreign !== undefined)
     throw new ForeignResult(`attempt ${attempt?.number} of ${notificationId} ${recorded.foreign}`);
@@ -171,31 +183,33 @@ const undelivered = ({ ended, eventType }: { ended: string | null; eventType: st
   ended === null || ended === 'delivered' ? null : eventType;
 
 /**
- * Finishes the row of an attempt, and its notification when that ends with it (record.sql). A second
- * call with the same result changes nothing.
- * @param end null while further attempts follow; a 2xx always ends it
- * @param retryInMs wait before the next attempt, in milliseconds; null when none follows
- * @returns `event`: the stored operator event, if any; `ended`: the type of the event if its
- * notification ended undelivered
+ * Finishes the row of an attempt, plans the next one, and ends the notification with a 2xx, a 410 or the last
+ * step of the ladder (record.sql). A second call with the same result changes nothing.
+ * @returns `next`: what its workflow does now; `event`: the stored operator event, if any; `ended`: the type
+ * of the event if its notification ended undelivered
  * @throws ForeignResult
  */
 export async function recordAttempt(
   reader: Reader,
   { notificationId, attemptNumber: number }: AttemptRef,
   { outcome, address }: { readonly outcome: DeliveryOutcome; readonly address: string | null },
-  end: NotificationEnd | null,
-  retryInMs: number | null = null,
-): Promise<{ readonly event: OperatorEvent | null; readonly ended: string | null }> {
-  const result = { ...outcome, address };
-  const recorded = await record(reader, { notificationId }, { number, result }, end, retryInMs);
-  const { health, news } = recorded;
-  if (health === null) return { event: null, ended: undelivered(recorded) };
+): Promise<{ readonly next: Next; readonly event: OperatorEvent | null; readonly ended: string | null }> {
+  const recorded = await record(
+    reader,
+    { notificationId },
+    { number, result: { ...outcome, address } },
+    null,
+  );
+  const { health, news, follows } = recorded;
+  const next = follows ?? { kind: 'due' };
+  const ended = undelivered(recorded);
+  if (health === null) return { next, event: null, ended };
   const { partnerId, environment, endpointId } = health;
   const judged = outcome.kind === 'delivered' || news !== null;
   const event = judged
     ? news && { ...news, partnerId, environment, endpointId }
     : await noteHealth(reader, health);
-  return { event, ended: undelivered(recorded) };
+  return { next, event, ended };
 }
 
 /**
@@ -205,7 +219,7 @@ export async function recordAttempt(
  * @returns the type of its event; null when nothing changed
  */
 export const endNotification = async (reader: Reader, ref: NotificationRef, end: NotificationEnd) =>
-  undelivered(await record(reader, ref, null, end, null));
+  undelivered(await record(reader, ref, null, end));
 
 type CancelAnswer =
   | { readonly kind: 'cancelled'; readonly was: NotificationState; readonly partnerId: string }
@@ -237,18 +251,3 @@ const KEEP_ANSWER = `
 
 export const keepAnswer = (reader: Reader, of: AttemptRef, answer: string) =>
   runPrepared(reader, KEEP_ANSWER, [of.notificationId, of.attemptNumber, answer]);
-
-// A workflow that takes the order may just have put the delivery back into the queue, as the next generation.
-const ofGeneration = `where d.notification_id = $1
-  and (d.generation = $2::int or d.generation = $2::int + 1 and d.state = 'queued')`;
-const PAUSE = `
-  ${updateText('pause', { paused_by: 'coalesce(d.paused_by, $3)' })}
-  ${ofGeneration} and ${fromText('pause')}`;
-const RESUME = `${updateText('resume', {})} ${ofGeneration} and ${fromText('resume')}`;
-
-/** Notes who paused a delivery; of two, the first. */
-export const notePause = (reader: Reader, ref: NotificationRef, by: string) =>
-  runPrepared(reader, PAUSE, [ref.notificationId, ref.generation, by]);
-
-export const noteResume = (reader: Reader, ref: NotificationRef) =>
-  runPrepared(reader, RESUME, [ref.notificationId, ref.generation]);

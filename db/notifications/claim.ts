@@ -100,20 +100,27 @@ export async function giveBack(reader: Reader, claimed: readonly NotificationRef
   for (const { id, test } of rows) if (test) hint(reader, testIsDelayed(id));
 }
 
+/** The wake that follows an order was lost when its workflow has not read it after so long. */
+const WAKE_LOST_SECONDS = 30;
+
 const CLAIM_UNCHECKED = `
   with old as (
     select notification_id from deliveries
-    where state = 'started' and coalesce(checked_at, started_at, '-infinity') <= service_now() - make_interval(secs => $2::float8)
+    where state = 'started' and greatest(ordered_at, coalesce(checked_at, started_at, '-infinity'))
+      <= service_now() - make_interval(secs => case when ordered_at is null then $2::float8 else least($2::float8, ${WAKE_LOST_SECONDS}) end)
     limit $1::int for update skip locked)
   ${updateText('check', {})}
   from old where d.notification_id = old.notification_id
-  returning d.notification_id as "notificationId", d.generation`;
+  returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered`;
 
-/** Claims started notifications whose workflow has not been looked for lately. */
+/** `ordered`: its workflow has not read the last order of an operator. */
+export type UncheckedNotification = NotificationRef & { readonly ordered: boolean };
+
+/** Claims started notifications whose workflow has not been looked for lately, or has not read an order. */
 export const claimUnchecked = (
   reader: Reader,
   { limit, olderThanMs }: { limit: number; olderThanMs: number },
-) => runPrepared<NotificationRef>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
+) => runPrepared<UncheckedNotification>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
 
 const RESTART = `
   with restarted as (

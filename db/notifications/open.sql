@@ -9,49 +9,59 @@ CREATE OR REPLACE FUNCTION no_endpoint_reason_1(of_partner text, of_environment 
     'webhook_not_registered')
 $$;
 
+-- What follows for the workflow of this generation, as the row says: "over" when the delivery has ended,
+-- is held or belongs to another generation; "wait" with the reason, and with a moment unless it is
+-- paused; null when an attempt may be made now. Moments are in Unix milliseconds.
+CREATE OR REPLACE FUNCTION what_follows_1(id text, of_generation integer, moment timestamptz) RETURNS json LANGUAGE sql STABLE AS $$
+  SELECT CASE
+    WHEN d.notification_id IS NULL THEN coalesce(
+      (SELECT json_build_object('kind', 'over', 'status', n.end_state, 'reason', n.end_reason) FROM notifications n
+        WHERE n.notification_id = id AND n.generation = of_generation AND n.end_state IS NOT NULL),
+      json_build_object('kind', 'over', 'status', 'superseded', 'reason', NULL))
+    WHEN d.generation <> of_generation THEN json_build_object('kind', 'over', 'status', 'superseded', 'reason', NULL)
+    WHEN d.state = 'held' THEN json_build_object('kind', 'over', 'status', 'held', 'reason', d.hold_reason)
+    WHEN d.hurried_at IS NOT NULL THEN NULL
+    WHEN d.paused_at IS NOT NULL THEN json_build_object('kind', 'wait', 'because', 'paused', 'attempts', d.attempts,
+      'sinceMs', floor(extract(epoch FROM d.paused_at) * 1000), 'waitMs', NULL, 'untilMs', NULL)
+    WHEN d.next_attempt_at > moment THEN json_build_object('kind', 'wait', 'because', coalesce(d.waits_for, 'ladder'),
+      'attempts', d.attempts, 'sinceMs', NULL, 'waitMs', ceil(extract(epoch FROM d.next_attempt_at - moment) * 1000),
+      'untilMs', floor(extract(epoch FROM d.next_attempt_at) * 1000))
+  END
+  FROM (SELECT 1) one LEFT JOIN deliveries d ON d.notification_id = id
+$$;
+
 -- Writes the row of an attempt before it is sent, and returns one JSON object: what the attempt needs,
 -- or the reason why there is none to make ("kind"). The row of the delivery is locked first, so the
 -- database numbers the attempts. An attempt that was left unfinished is closed as unknown, because its
 -- process died.
--- only_endpoint: no other endpoint is used; null allows any. told: the workflow knows when the next
--- attempt is planned; if it does not, the answer reports that first.
+-- only_endpoint: no other endpoint is used; null allows any. The first opening stores the ladder, which
+-- then stays.
 CREATE OR REPLACE FUNCTION open_attempt_1(
-  id text, of_generation integer, only_endpoint text, test_limit integer, told boolean
+  id text, of_generation integer, only_endpoint text, test_limit integer, status_ladder integer[], test_ladder integer[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz;
   delivery deliveries;
+  answer json;
   n record;
   unit_month date;
 BEGIN
   SELECT * INTO delivery FROM deliveries d WHERE d.notification_id = id FOR UPDATE;
   moment := service_now();
-  IF NOT FOUND THEN
-    SELECT e.end_state, e.end_reason INTO n
-    FROM notifications e WHERE e.notification_id = id AND e.generation = of_generation AND e.end_state IS NOT NULL;
-    IF NOT FOUND THEN
-      RETURN json_build_object('kind', 'superseded');
-    END IF;
-    RETURN json_build_object('kind', 'over', 'state', n.end_state, 'reason', n.end_reason);
-  ELSIF delivery.generation <> of_generation THEN
-    RETURN json_build_object('kind', 'superseded');
-  ELSIF delivery.state = 'held' THEN
-    RETURN json_build_object('kind', 'over', 'state', delivery.state, 'reason', delivery.hold_reason);
+  answer := what_follows_1(id, of_generation, moment);
+  IF answer ->> 'kind' = 'over' THEN
+    RETURN answer;
   END IF;
-
-  -- This workflow replaces one that is gone, and takes over the planned attempt and the pause.
-  IF NOT told AND (delivery.next_attempt_at > moment OR delivery.paused_at IS NOT NULL) THEN
-    -- Event: wait.
-    UPDATE deliveries d
-    SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment), taken_at = NULL
-    WHERE d.notification_id = id;
-    RETURN json_build_object('kind', 'wait', 'step', delivery.step, 'paused', delivery.paused_at IS NOT NULL,
-      'waitMs', greatest(0, ceil(extract(epoch FROM coalesce(delivery.next_attempt_at, moment) - moment) * 1000)));
-  END IF;
-
   IF delivery.attempts > 0 THEN
     UPDATE delivery_attempts a SET finished_at = moment, outcome = 'unknown'
     WHERE a.notification_id = id AND a.finished_at IS NULL;
+  END IF;
+  IF answer IS NOT NULL THEN
+    -- Event: wait.
+    UPDATE deliveries d
+    SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment), taken_at = NULL, ordered_at = NULL
+    WHERE d.notification_id = id;
+    RETURN answer;
   END IF;
 
   -- A command that pauses deliveries takes this lock exclusively. It waits for the attempts that are
@@ -61,7 +71,8 @@ BEGIN
   IF deliveries_paused_1(delivery.partner_id, delivery.environment) THEN
     -- Event: park.
     UPDATE deliveries d
-    SET state = 'queued', generation = d.generation + 1, due_at = moment, taken_at = NULL, started_at = NULL, checked_at = NULL
+    SET state = 'queued', generation = d.generation + 1, due_at = moment, taken_at = NULL, started_at = NULL, checked_at = NULL,
+      ordered_at = NULL
     WHERE d.notification_id = id;
     RETURN json_build_object('kind', 'paused');
   END IF;
@@ -113,10 +124,11 @@ BEGIN
   UPDATE deliveries d
   SET state = 'started', checked_at = moment, started_at = coalesce(d.started_at, moment),
     first_attempt_at = coalesce(d.first_attempt_at, moment), attempts = d.attempts + 1, reserved_month = unit_month,
+    ordered_at = NULL, ladder_ms = coalesce(d.ladder_ms, CASE WHEN d.test THEN test_ladder ELSE status_ladder END),
     taken_at = CASE WHEN d.first_attempt_at IS NULL THEN coalesce(d.taken_at, moment) ELSE d.taken_at END
   WHERE d.notification_id = id;
 
-  RETURN json_build_object('kind', 'open', 'attemptNumber', delivery.attempts + 1, 'step', delivery.step,
+  RETURN json_build_object('kind', 'open', 'attemptNumber', delivery.attempts + 1,
     'notification', json_build_object('eventId', n.event_id, 'eventType', n.event_type, 'body', n.body,
       'partnerId', n.partner_id, 'environment', n.environment, 'applicationId', n.application_id, 'sequence', n.sequence,
       'merchantReference', n.merchant_reference, 'requestId', n.request_id, 'traceParent', n.trace_parent,

@@ -3,11 +3,11 @@ import type { DeliveryFacts, DeliveryNow } from '../../domain/delivery-now';
 import { DELIVERY_STATES, isOpen, type NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
 import { CUT_OFF_SINCE } from '../processes';
-import { columns, firstRow, msText as ms, oneRow, rowsOf, runPrepared } from '../postgres/connect';
+import { columns, firstRow, msText as ms, oneRow, rowsOf } from '../postgres/connect';
 import type { Parameter, Reader } from '../postgres/connect';
 import type { deliveryAttempts } from '../schema';
 import type { Within } from '../schema/columns';
-import { NOTIFICATION, type Notification, type NotificationRef } from './notification';
+import { NOTIFICATION, type Notification } from './notification';
 
 /** A notification as operators see it. */
 export interface NotificationSummary extends Omit<Notification, 'deliveredMs' | 'hasBody'>, Moments {
@@ -148,26 +148,6 @@ const ATTEMPTS = `select ${ATTEMPT}, n.answer from delivery_attempts n where n.n
 
 export const listAttempts = (reader: Reader, notificationId: string) =>
   rowsOf<DeliveryAttempt>(reader, ATTEMPTS, [notificationId]);
-
-export type UnderWay = NotificationRef & Tenant;
-
-const UNDER_WAY = `
-  select notification_id as "notificationId", generation, partner_id as "partnerId", environment
-  from deliveries
-  where state = 'started' and partner_id = $1 and ($2::text is null or environment = $2)
-    and case $3 when 'paused' then paused_at is not null else paused_at is null and next_attempt_at is not null end
-  order by notification_id`;
-
-/**
- * Deliveries of a partner with a workflow, oldest first.
- * @param of.environment null: both
- * @param kind paused ones, or those that wait for their next attempt
- */
-export const listUnderWay = (
-  reader: Reader,
-  of: { readonly partnerId: string; readonly environment: Tenant['environment'] | null },
-  kind: 'paused' | 'retrying',
-) => runPrepared<UnderWay>(reader, UNDER_WAY, [of.partnerId, of.environment, kind]);
 
 // What the claim asks (claim.sql), and the attempt under way.
 const FACTS = `

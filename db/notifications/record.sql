@@ -4,12 +4,12 @@
 -- its row in deliveries. The endpoint comes last, because all of its attempts share that row.
 --
 -- attempt: its number; null when the notification of "of_generation" ends, or is held, without one.
--- result: kind (delivered, failed, or ours: by a fault of our network), failure, httpStatus, durationMs, retryAfterMs, address. ends_as:
--- failed, cancelled, expired or held; null for a delivery, and while another attempt follows in
--- "retry_ms". Returns one JSON object. With "foreign" in it, no attempt of ours had this result and
--- nothing has changed.
+-- result: kind (delivered, failed, or ours: by a fault of our network), failure, httpStatus, durationMs, retryAfterMs, waitMs (of
+-- ours), address. ends_as: failed, cancelled, expired or held, of an end without an attempt. Returns one
+-- JSON object, in which "follows" is what the workflow does next. With "foreign" in it, no attempt of
+-- ours had this result and nothing has changed.
 CREATE OR REPLACE FUNCTION record_attempt_1(
-  id text, of_generation integer, attempt integer, result jsonb, ends_as text, why text, retry_ms float8, order_wait interval
+  id text, of_generation integer, attempt integer, result jsonb, ends_as text, why text, order_wait interval
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   moment timestamptz;
@@ -19,6 +19,14 @@ DECLARE
   health webhook_endpoints;
   news json;
   kind constant text := result ->> 'kind';
+  -- A forged step ends its ladder, and does not overflow.
+  most_steps constant integer := 9999;
+  -- Of Retry-After, and of a wait for our own network.
+  longest_ms constant integer := 36000000;
+  step_ms integer;
+  retry_after_ms float8;
+  wait_ms float8;
+  because text;
   gone constant boolean := coalesce(result ->> 'failure' = 'gone', false);
   fresh boolean := false;
   current boolean;
@@ -27,7 +35,9 @@ DECLARE
   later boolean := false;
   in_month date;
 BEGIN
-  IF kind = 'delivered' OR ends_as IS NOT NULL THEN
+  IF kind = 'delivered' OR ends_as IS NOT NULL OR kind = 'failed' AND (gone OR EXISTS (
+    SELECT FROM deliveries d WHERE d.notification_id = id AND d.step + 2 > cardinality(d.ladder_ms)))
+  THEN
     SELECT * INTO n FROM notifications s WHERE s.notification_id = id FOR UPDATE;
   END IF;
   SELECT * INTO delivery FROM deliveries d WHERE d.notification_id = id FOR UPDATE;
@@ -54,6 +64,26 @@ BEGIN
   -- A late result of an older generation ends the current one only if it is a delivery.
   current := coalesce(delivery.generation = of_generation, false);
 
+  IF fresh AND current AND delivery.state <> 'held' AND kind = 'ours' THEN
+    -- It spends no step.
+    wait_ms := least(coalesce((result ->> 'waitMs')::float8, 30000), longest_ms);
+    because := 'outage';
+  ELSIF fresh AND current AND delivery.state <> 'held' AND kind = 'failed' THEN
+    -- The ladder begins with the wait before the first attempt. A delivery that an older build opened has
+    -- none until it is opened again.
+    step_ms := CASE WHEN delivery.ladder_ms IS NULL THEN 5000 ELSE delivery.ladder_ms[delivery.step + 2] END;
+    IF gone OR step_ms IS NULL THEN
+      ends_as := 'failed';
+      why := CASE WHEN gone THEN 'gone' ELSE 'exhausted' END;
+    ELSE
+      -- Jitter only adds: a tenth of the step, but at least 1 s, or it spreads nothing, and at most 15 min.
+      wait_ms := step_ms + CASE WHEN step_ms > 0 THEN floor(random() * least(greatest(step_ms * 0.1, 1000), 900000)) ELSE 0 END;
+      retry_after_ms := least(coalesce((result ->> 'retryAfterMs')::float8, 0), longest_ms);
+      because := CASE WHEN retry_after_ms > wait_ms THEN 'retry_after' ELSE 'ladder' END;
+      wait_ms := greatest(wait_ms, retry_after_ms);
+    END IF;
+  END IF;
+
   IF kind = 'delivered' AND n.notification_id IS NOT NULL AND (current OR n.delivered_at IS NULL) THEN
     ended := 'delivered';
     in_month := date_trunc('month', made.started_at AT TIME ZONE 'UTC')::date;
@@ -68,25 +98,23 @@ BEGIN
       WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = n.failed_month
         AND c.event_type = n.event_type;
     END IF;
-  ELSIF kind IN ('failed', 'ours') AND ends_as IS NULL THEN
-    IF fresh AND current AND delivery.state <> 'held' THEN
-      -- Event: retry.
-      UPDATE deliveries d
-      SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => retry_ms / 1000),
-        -- A failure of our own network spends no step. A forged step ends its ladder, and does not overflow.
-        step = least(d.step, 9999) + (kind = 'failed')::integer
-      WHERE d.notification_id = id;
-      IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
-        -- Later events wait a minute for this one. They are not due until then, so that claims do not
-        -- read them. Locked rows are skipped: the claim checks the order anyway. Event: put_off.
-        UPDATE deliveries d SET due_at = delivery.first_attempt_at + order_wait
-        FROM (
-          SELECT l.notification_id FROM deliveries l
-          WHERE l.application_id = delivery.application_id AND l.sequence > delivery.sequence AND l.state = 'queued'
-            AND l.taken_at IS NULL AND l.priority >= delivery.priority AND l.due_at < delivery.first_attempt_at + order_wait
-          FOR UPDATE SKIP LOCKED) l
-        WHERE d.notification_id = l.notification_id;
-      END IF;
+  ELSIF wait_ms IS NOT NULL THEN
+    -- Event: retry. An order to retry now that was given during the attempt is for the next one.
+    UPDATE deliveries d
+    SET taken_at = NULL, next_attempt_at = moment + make_interval(secs => wait_ms / 1000), waits_for = because, ordered_at = NULL,
+      step = least(d.step, most_steps) + (kind = 'failed')::integer,
+      hurried_at = CASE WHEN d.hurried_at > made.started_at THEN d.hurried_at END
+    WHERE d.notification_id = id;
+    IF delivery.step = 0 AND delivery.application_id IS NOT NULL AND NOT delivery.delivered THEN
+      -- Later events wait a minute for this one. They are not due until then, so that claims do not
+      -- read them. Locked rows are skipped: the claim checks the order anyway. Event: put_off.
+      UPDATE deliveries d SET due_at = delivery.first_attempt_at + order_wait
+      FROM (
+        SELECT l.notification_id FROM deliveries l
+        WHERE l.application_id = delivery.application_id AND l.sequence > delivery.sequence AND l.state = 'queued'
+          AND l.taken_at IS NULL AND l.priority >= delivery.priority AND l.due_at < delivery.first_attempt_at + order_wait
+        FOR UPDATE SKIP LOCKED) l
+      WHERE d.notification_id = l.notification_id;
     END IF;
   ELSIF current AND (ends_as = 'cancelled' OR (ends_as = 'expired') = (delivery.state = 'held')) THEN
     ended := ends_as;
@@ -115,7 +143,7 @@ BEGIN
       -- Event: hold.
       UPDATE deliveries d
       SET state = 'held', held_at = moment, hold_reason = why, taken_at = NULL, next_attempt_at = NULL, paused_at = NULL,
-        paused_by = NULL, reserved_month = NULL
+        paused_by = NULL, hurried_at = NULL, ordered_at = NULL, reserved_month = NULL
       WHERE d.notification_id = id;
     ELSE
       UPDATE notifications s
@@ -180,6 +208,10 @@ BEGIN
   END IF;
 
   RETURN json_build_object(
+    'follows', CASE
+      WHEN attempt IS NULL THEN NULL
+      WHEN ended = 'delivered' THEN json_build_object('kind', 'over', 'status', 'delivered', 'reason', NULL)
+      ELSE coalesce(what_follows_1(id, of_generation, moment), json_build_object('kind', 'due')) END,
     'ended', ended, 'eventType', n.event_type, 'test', coalesce(delivery.test, false), 'later', later,
     'news', news, 'health', CASE WHEN health.endpoint_id IS NOT NULL THEN json_build_object(
       'endpointId', health.endpoint_id, 'partnerId', health.partner_id, 'environment', health.environment,

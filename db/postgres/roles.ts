@@ -77,7 +77,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   deliveries: {
     api: `select, ${NEW_DELIVERY}, update (${RELEASED})`,
     worker: `select, ${NEW_DELIVERY}, update, delete`,
-    ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, paused_by, reserved_month)`,
+    ops: `select, ${NEW_DELIVERY}, delete, update (${RELEASED}, taken_at, next_attempt_at, paused_at, paused_by, hurried_at, ordered_at, reserved_month)`,
   },
   // Operators pause deliveries, workers check that, and the API shows no next attempt then.
   delivery_pauses: {
@@ -162,8 +162,9 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, interval, timestamptz)': ['worker', 'ops'],
   'no_endpoint_reason_1(text, text)': ['api', 'worker'],
-  'open_attempt_1(text, int, text, int, boolean)': ['worker'],
-  'record_attempt_1(text, int, int, jsonb, text, text, double precision, interval)': ['worker', 'ops'],
+  'what_follows_1(text, int, timestamptz)': ['worker', 'ops'],
+  'open_attempt_1(text, int, text, int, int[], int[])': ['worker'],
+  'record_attempt_1(text, int, int, jsonb, text, text, interval)': ['worker', 'ops'],
   'ids_that_stay(text, text, text)': ['ops'],
   'retention_floor(text)': ['worker', 'ops'],
   // These run with the rights of their owner, and check their arguments.

@@ -63,6 +63,8 @@ export const deliveries = pgTable(
     attempts: integer('attempts').notNull().default(0),
     /** Failed attempts of this generation that another one follows. */
     step: smallint('step').notNull().default(0),
+    /** Wait before each attempt, in milliseconds. A worker stores it when the delivery begins (open.sql). */
+    ladderMs: integer('ladder_ms').array(),
     /** When it may be claimed; a claim moves this by the lease. */
     dueAt: moment('due_at').notNull().default(serviceNow),
     /** When it was claimed for its first attempt; null once that has ended, and its slot is free. */
@@ -71,6 +73,12 @@ export const deliveries = pgTable(
     /** Later events of the application wait for it. */
     firstAttemptAt: moment('first_attempt_at'),
     nextAttemptAt: moment('next_attempt_at'),
+    /** Why the next attempt is planned for then. */
+    waitsFor: text('waits_for', { enum: ['ladder', 'retry_after', 'outage'] }),
+    /** When an operator ordered one attempt at once (`ops notifications retry-now`); null once that was made. */
+    hurriedAt: moment('hurried_at'),
+    /** When an operator gave an order that its workflow has not read yet. */
+    orderedAt: moment('ordered_at'),
     /** Since when an operator has paused it (`ops notifications pause`). */
     pausedAt: moment('paused_at'),
     pausedBy: text('paused_by'),
@@ -111,6 +119,7 @@ export const deliveries = pgTable(
       sql`${t.state} <> 'held' or ${t.takenAt} is null and ${t.reservedMonth} is null
         and ${t.nextAttemptAt} is null and ${t.pausedAt} is null`,
     ),
+    check('deliveries_waits_for', sql`${t.waitsFor} in ('ladder', 'retry_after', 'outage')`),
     check('deliveries_sequence', sql`(${t.applicationId} is null) = (${t.sequence} is null)`),
     check('deliveries_environment', sql`${t.environment} in ('sandbox', 'live')`),
     check('deliveries_reason', sql`octet_length(${t.holdReason}) <= 200`),

@@ -100,7 +100,7 @@ const storeSettings = {
 } as const;
 
 const ladder = text
-  .regex(/^\d{1,7}(,\d{1,7}){0,29}$/, 'must be whole seconds, comma-separated, at most 30 of them')
+  .regex(/^0(,\d{1,7}){0,29}$/, 'must be 0 and then whole seconds, comma-separated, at most 30 in all')
   .transform((steps) => steps.split(',').map((part) => Number(part) * 1_000))
   .optional();
 
@@ -139,7 +139,7 @@ const deliverySettings = {
         "failures do not count as the partners'. Nothing is sent. Without it only ten or more endpoints show that.",
     ),
   DELIVERY_LADDER_SECONDS: ladder.describe(
-    'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its workflow starts. Without it ' +
+    'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its delivery begins. The first is 0. Without it ' +
       '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',
   ),
   WORKER_PORT: port(8082).describe('Port of the internal listener of a worker: health, readiness, metrics.'),

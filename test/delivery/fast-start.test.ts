@@ -8,7 +8,7 @@ import { testTemporal } from '../support/temporal';
 const temporal = testTemporal();
 const service = useWorkers(temporal);
 const { database } = service;
-const FAST = ['sendAtOnce'];
+const FAST = ['attemptAtOnce'];
 let worker: TestWorker;
 
 // Twelve slots on the fast path.

@@ -139,8 +139,8 @@ test('nor is what a database says when it fails, with what it was given', async 
   await until(() => failures('sendAttempt').length > 2, 'failures of sends', 60_000);
   await relent();
   await ended(fast);
-  expect(await localActivitiesOf(temporal.client, fast)).toEqual(['sendAtOnce']);
-  expect(failures('sendAtOnce')).toHaveLength(1);
+  expect(await localActivitiesOf(temporal.client, fast)).toEqual(['attemptAtOnce']);
+  expect(failures('attemptAtOnce')).toHaveLength(1);
 
   const histories = await told();
   // What an operator needs is there.

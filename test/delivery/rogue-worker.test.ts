@@ -36,7 +36,7 @@ async function startRogue() {
   const sendAttempt: Send = ({ notificationId }) => {
     taken.push(notificationId);
     const outcome = { kind: 'delivered', httpStatus: 200, durationMs: 1 } as const;
-    return Promise.resolve({ kind: 'sent', attemptNumber: 2, step: 0, outcome, address: '203.0.113.9' });
+    return Promise.resolve({ kind: 'sent', attemptNumber: 2, outcome, address: '203.0.113.9', next: null });
   };
   const rogue = await Worker.create({
     connection,

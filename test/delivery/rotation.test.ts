@@ -1,9 +1,8 @@
 import { rotateKeyPair } from '../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { generateWebhookSecret, rotateSecret } from '../../db/endpoints/secrets';
-import { DELIVERY_SIGNALS } from '../../workflows/names';
 import { until } from '../support/delivery';
-import { deliveryOf } from '../support/histories';
+import { orderDelivery } from '../support/histories';
 import { advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
 import { addPartner } from '../support/partner-events';
 import { useService } from '../support/service';
@@ -152,7 +151,7 @@ test('in an emergency the old secret and key sign nothing that begins after the 
   await traffic.during('after', 20);
   await traffic.stop();
   for (const { notificationId } of climbing)
-    await deliveryOf(temporal.client, notificationId).signal(DELIVERY_SIGNALS.retryNow);
+    await orderDelivery({ database: api.database, client: temporal.client }, 'retry_now', notificationId);
   await until(tried(2), 'the next attempt of each', 30_000);
 
   const accepted = { secret: 'accepts', list: 'accepts' };

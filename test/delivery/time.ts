@@ -4,6 +4,7 @@ import { createActivities } from '../../activities';
 import { watchRefusals } from '../../activities/refusals';
 import { createPartner } from '../../db/catalogue/partners';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
+import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/delivery-outcome';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { createResolver } from '../../outbound/names';
 import { createSender, hmacSha256, signEd25519 } from '../../outbound/sender';
@@ -12,7 +13,7 @@ import { createFastPath, createSendSlots } from '../../worker/slots';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { deliverNotification } from '../../workflows';
 import { openTestDatabase } from '../support/database';
-import { addEndpoint, newKeyRingText, storeTest } from '../support/notifications';
+import { addEndpoint, advanceServiceClock, newKeyRingText, storeTest } from '../support/notifications';
 import { randomTaskQueue, sessionOptions, type TestTemporal } from '../support/temporal';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 
@@ -25,8 +26,8 @@ export const MOST_BUSY_ROUNDS = 5;
 
 export type Delivery = WorkflowHandle<typeof deliverNotification>;
 
-/** The fast path, with a place reserved for it or without. */
-export type Path = 'regular' | 'fast' | 'fast without a place';
+/** The fast path has a slot reserved. */
+export type Path = 'regular' | 'fast';
 
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
@@ -67,44 +68,63 @@ export async function openStage(temporal: TestTemporal) {
     slots: 20,
     monotonicMs: () => performance.now(),
   });
-  const session = await openWorkerSession(
-    await sessionOptions(temporal, taskQueue),
-    createActivities({
-      sql: database.sql,
-      fastPath,
-      keyRing: parseKeyRing(keys),
-      send: sender.send,
-      hmac: hmacSha256,
-      sign: signEd25519,
-      sendSlots,
-      reach: { turn: () => null, judged: (_of, send) => send() },
-      mostBusyRounds: MOST_BUSY_ROUNDS,
-      refusals: watchRefusals(() => undefined),
-      onRequeued: () => undefined,
-      now: () => new Date(),
-      monotonicMs: () => performance.now(),
-      warn: () => undefined,
-      onAttempt: () => undefined,
-      onEnd: () => undefined,
-      onRecorded: () => undefined,
-      onRemovedMuch: () => undefined,
-      connectForRetention: () => database,
-    }),
-  );
+  let aheadMs = 0;
+  /** The database's clock follows Temporal's, which skips waits. It is ahead a little, as their moments are read one after the other. */
+  async function followTime(): Promise<void> {
+    const aheadNowMs = (await temporal.env.currentTimeMs()) - Date.now();
+    if (Math.abs(aheadNowMs - aheadMs) < 100) return;
+    aheadMs = aheadNowMs;
+    await advanceServiceClock(database, (aheadMs + 200) / 1_000);
+  }
+  const timed =
+    <Input, Output>(activity: (input: Input) => Promise<Output>) =>
+    async (input: Input): Promise<Output> => {
+      await followTime();
+      return activity(input);
+    };
+  const { sends, records, local } = createActivities({
+    sql: database.sql,
+    ladders: { status: DELIVERY_LADDER_MS, test: TEST_LADDER_MS },
+    fastPath,
+    keyRing: parseKeyRing(keys),
+    send: sender.send,
+    hmac: hmacSha256,
+    sign: signEd25519,
+    sendSlots,
+    reach: { turn: () => null, judged: (_of, send) => send() },
+    mostBusyRounds: MOST_BUSY_ROUNDS,
+    refusals: watchRefusals(() => undefined),
+    onRequeued: () => undefined,
+    now: () => new Date(),
+    monotonicMs: () => performance.now(),
+    warn: () => undefined,
+    onAttempt: () => undefined,
+    onEnd: () => undefined,
+    onRecorded: () => undefined,
+    onRemovedMuch: () => undefined,
+    connectForRetention: () => database,
+  });
+  const session = await openWorkerSession(await sessionOptions(temporal, taskQueue), {
+    sends: { sendAttempt: timed(sends.sendAttempt) },
+    records,
+    local: { attemptAtOnce: timed(local.attemptAtOnce) },
+  });
   /** Starts the delivery of a stored notification with this ladder. */
-  const deliver = (
+  const deliver = async (
     notificationId: string,
     ladderMs: readonly number[],
     path: Path = 'regular',
     generation = 1,
   ): Promise<Delivery> => {
+    await database.sql`
+      update deliveries set ladder_ms = ${`{${ladderMs.join()}}`}::text::integer[] where notification_id = ${notificationId}`;
     if (path === 'fast') {
       fastPath.reserve({ notificationId, partnerId: PARTNER_ID, environment: 'sandbox' });
     }
     return temporal.client.workflow.start<typeof deliverNotification>('deliverNotification', {
       workflowId: deliveryWorkflowId(notificationId, generation),
       taskQueue,
-      args: [{ notificationId, generation, ladderMs, queue: QUEUE, fast: path !== 'regular' }],
+      args: [{ notificationId, generation }],
     });
   };
   return {

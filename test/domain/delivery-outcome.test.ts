@@ -1,11 +1,8 @@
 import {
-  afterOutcome,
   describeOutcome,
   outcomeOfStatus,
   judgeFailing,
   DELIVERY_LADDER_MS,
-  MAX_RETRY_AFTER_MS,
-  nextWait,
   TEST_LADDER_MS,
   parseRetryAfter,
 } from '../../domain/delivery-outcome';
@@ -15,18 +12,16 @@ import { forAll } from './builders';
 it.each([200, 201, 202, 204, 250, 299])('%d is delivered', (status) => {
   const outcome = outcomeOfStatus(status, 83, 5_000);
   expect(outcome).toEqual({ kind: 'delivered', httpStatus: status, durationMs: 83 });
-  expect(afterOutcome(outcome)).toBe('done');
   expect(describeOutcome(outcome)).toBe(`delivered: ${status} (83 ms)`);
 });
 
 it.each([
-  ...[300, 304, 399].map((status) => [status, 'redirect', 'retry'] as const),
-  ...[400, 429, 500, 599, 999].map((status) => [status, 'http_status', 'retry'] as const),
-  [410, 'gone', 'stop'] as const,
-])('%d is a failure, %s: %s', (httpStatus, failure, then) => {
+  ...[300, 304, 399].map((status) => [status, 'redirect'] as const),
+  ...[400, 429, 500, 599, 999].map((status) => [status, 'http_status'] as const),
+  [410, 'gone'] as const,
+])('%d is a failure, %s', (httpStatus, failure) => {
   const outcome = outcomeOfStatus(httpStatus, 1_500, null);
   expect(outcome).toEqual({ kind: 'failed', failure, httpStatus, durationMs: 1_500, retryAfterMs: null });
-  expect(afterOutcome(outcome)).toBe(then);
 });
 
 it.each([
@@ -38,9 +33,8 @@ it.each([
 });
 
 const WITHOUT_STATUS = ['connect', 'timeout', 'tls', 'dns', 'reset', 'blocked_address', 'protocol'] as const;
-it.each(WITHOUT_STATUS)('%s without a status is tried again, and says so without one', (failure) => {
+it.each(WITHOUT_STATUS)('%s without a status is described without one', (failure) => {
   const outcome = { kind: 'failed', failure, httpStatus: null, durationMs: 5, retryAfterMs: null } as const;
-  expect(afterOutcome(outcome)).toBe('retry');
   expect(describeOutcome(outcome)).toMatch(/^[^\n]{5,80} \(5 ms\)$/);
   expect(describeOutcome(outcome)).not.toContain('null');
 });
@@ -64,67 +58,12 @@ test.each([
 });
 
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const first = () => 0;
-const last = () => 1 - Number.EPSILON;
-
-const wait = (attemptsMade: number, retryAfterMs: number | null = null, random = first) =>
-  nextWait({ ladderMs: DELIVERY_LADDER_MS, attemptsMade, retryAfterMs, random });
-
+const HOUR = 3_600 * SECOND;
 test('the ladder has 11 attempts over 75.6 hours, the test ladder 3 over 35 seconds', () => {
   const sum = (ladder: readonly number[]) => ladder.reduce((total, step) => total + step, 0);
   expect(DELIVERY_LADDER_MS).toHaveLength(11);
   expect(sum(DELIVERY_LADDER_MS) / HOUR).toBeCloseTo(75.6, 1);
   expect(TEST_LADDER_MS).toEqual([0, 5 * SECOND, 30 * SECOND]);
-});
-
-test('the first attempt is made at once', () => {
-  expect(wait(0, null, last)).toEqual({ waitMs: 0, because: 'ladder' });
-});
-
-test('there is no twelfth attempt', () => {
-  for (const retryAfterMs of [null, 5 * SECOND]) expect(wait(11, retryAfterMs)).toBeNull();
-});
-
-it.each([
-  [1, 5 * SECOND, 1 * SECOND],
-  [2, 1 * MINUTE, 6 * SECOND],
-  [3, 5 * MINUTE, 30 * SECOND],
-  [4, 30 * MINUTE, 3 * MINUTE],
-  [5, 2 * HOUR, 12 * MINUTE],
-  [6, 5 * HOUR, 15 * MINUTE],
-  [10, 24 * HOUR, 15 * MINUTE],
-])('after %d attempts the wait is %d ms and at most %d ms of jitter', (made, step, jitter) => {
-  expect(wait(made)?.waitMs).toBe(step);
-  expect(wait(made, null, last)?.waitMs).toBe(step + jitter - 1);
-});
-
-test.each([
-  ['later than the ladder counts', 1, 120 * SECOND, 120 * SECOND, 'retry_after'],
-  ['earlier than the ladder changes nothing', 3, 2 * MINUTE, 5 * MINUTE, 'ladder'],
-  ['of the same length changes nothing', 3, 5 * MINUTE, 5 * MINUTE, 'ladder'],
-  ['counts for at most 10 hours', 1, 365 * 24 * HOUR, 10 * HOUR, 'retry_after'],
-  ['never shortens a longer step', 10, 365 * 24 * HOUR, 24 * HOUR, 'ladder'],
-])('a Retry-After %s', (_what, made, retryAfterMs, waitMs, because) => {
-  expect(wait(made, retryAfterMs)).toEqual({ waitMs, because });
-});
-
-test('no wait is shorter than its step, none is longer than step, jitter and Retry-After allow', () => {
-  forAll(
-    100,
-    fc.nat(DELIVERY_LADDER_MS.length - 1),
-    fc.option(fc.double({ min: 0, max: 1e15, noNaN: true })),
-    fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-    (made, retryAfterMs, random) => {
-      const result = wait(made, retryAfterMs, () => random);
-      const step = DELIVERY_LADDER_MS[made] ?? NaN;
-      const asked = Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-      expect(Number.isSafeInteger(result?.waitMs)).toBe(true);
-      expect(result?.waitMs).toBeGreaterThanOrEqual(Math.max(step, asked));
-      expect(result?.waitMs).toBeLessThanOrEqual(Math.max(step + 15 * MINUTE, Math.ceil(asked)));
-    },
-  );
 });
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);

@@ -81,7 +81,7 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
   await scene.worker(environment);
   await scene.expectDelivered(['failed', 'delivered']);
   const { log } = await deliveryOf(temporal.client, notificationId).query<{ log: string[] }>('progress');
-  expect(log[1]).toMatch(/^attempt 2 [1-9]\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
+  expect(log[1]).toMatch(/Z attempt 2 [1-9]\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
 }, 240_000);
 
 test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there', async () => {

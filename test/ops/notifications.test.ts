@@ -1,5 +1,5 @@
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
-import { keepAnswer, recordAttempt } from '../../db/notifications/attempt';
+import { endNotification, keepAnswer, recordAttempt } from '../../db/notifications/attempt';
 import { newPartner, openedAttempt, putInState, storeTest } from '../support/notifications';
 import { storeRow } from '../support/partner-events';
 import { FAILED } from '../support/values';
@@ -23,7 +23,8 @@ async function attempted(
 ): Promise<string> {
   const opened = await openedAttempt(ops.database, { notificationId, generation: 1 });
   const outcome = { ...FAILED, durationMs: 35, retryAfterMs: 120_000 };
-  await recordAttempt(ops.database.db, opened, { outcome, address: '192.0.2.1' }, end);
+  await recordAttempt(ops.database.db, opened, { outcome, address: '192.0.2.1' });
+  if (end !== null) await endNotification(ops.database.db, opened, end);
   await keepAnswer(ops.database.db, opened, 'Oh no.\u001b[2J\u009b2J\nSecond\u202E line\u{E0041}');
   return notificationId;
 }
@@ -90,34 +91,92 @@ test('shows the facts and every attempt, and lets no answer move the cursor', as
   for (const { out } of [human, scripted]) expect(out).not.toMatch(/[\u001b\u0080-\u009f]|\p{Cf}/u);
 });
 
+const row = async (id: string) =>
+  (
+    await ops.database.sql`
+      select paused_at is not null as paused, paused_by, hurried_at is not null as hurried, ordered_at is not null as ordered
+      from deliveries where notification_id = ${id}`
+  )[0];
+const NO_ORDER = { paused: false, paused_by: null, hurried: false, ordered: false };
+
 describe('orders to a delivery under way', () => {
   test.each([
-    ['retry-now', 'retryNow'],
-    ['pause', 'pause'],
-    ['resume', 'resume'],
-    ['cancel', 'cancel'],
-  ])('%s goes to its workflow and is logged', async (verb, order) => {
+    ['retry-now', 'retry_now', { hurried: true }],
+    ['pause', 'pause', { paused: true, paused_by: 'tester' }],
+    ['resume', 'resume', {}],
+  ])(
+    '%s changes the row, is logged with it, and wakes the workflow after that',
+    async (verb, order, change) => {
+      const id = await attempted(await stored());
+      let seen: unknown;
+      ops.onOrder = async () => {
+        // Another connection sees the change, so it is committed.
+        seen = await row(id);
+        return true;
+      };
+      expect(await ops.json('notifications', verb, id)).toEqual({
+        notification_id: id,
+        generation: 1,
+        order,
+      });
+      expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order: 'wake' }]);
+      expect(seen).toEqual({ ...NO_ORDER, ordered: true, ...change });
+      expect(await ops.actionsOn(id)).toEqual([`notifications.${verb}`]);
+    },
+  );
+
+  test('cancel goes to its workflow and is logged', async () => {
     const id = await attempted(await stored());
-    expect(await ops.json('notifications', verb, id)).toEqual({ notification_id: id, generation: 1, order });
-    expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order }]);
-    expect(await ops.actionsOn(id)).toEqual([`notifications.${verb}`]);
+    const cancel = { notification_id: id, generation: 1, order: 'cancel' };
+    expect(await ops.json('notifications cancel', id)).toEqual(cancel);
+    expect(ops.orders).toEqual([{ notificationId: id, generation: 1, order: 'cancel' }]);
+    expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
   });
 
-  test('end with 3, name the setting, and are not logged when Temporal is away', async () => {
+  test.each(['retry-now', 'pause', 'resume'])(
+    'when the commit of %s fails, nothing is ordered, and no workflow is woken',
+    async (verb) => {
+      const id = await attempted(await stored());
+      await ops.json('notifications', 'pause', id);
+      const before = await row(id);
+      ops.orders.length = 0;
+      const { sql } = ops.database;
+      await sql`
+        create function fail_commit() returns trigger language plpgsql as $$ begin raise exception 'no commit'; end $$`;
+      await sql`
+        create constraint trigger fail_commit after insert on change_log deferrable initially deferred
+        for each row execute function fail_commit()`;
+      await ops.refuses(1, 'no commit', 'notifications', verb, id);
+      await ops.refuses(1, 'no commit', 'notifications resume --partner', partnerId, '--yes');
+      await sql`drop function fail_commit cascade`;
+      expect(await row(id)).toEqual(before);
+      expect(ops.orders).toEqual([]);
+      // What is paused is found, and can be resumed.
+      const paused = await ops.column('notification_id', 'notifications list --paused --partner', partnerId);
+      expect(paused).toEqual([id]);
+      const resumed = await ops.json('notifications resume --partner', partnerId, '--yes');
+      expect(resumed).toMatchObject({ found: 1, given: 1 });
+      expect(await row(id)).toMatchObject({ paused: false });
+    },
+  );
+
+  test('stand when Temporal is away, as the row has them; cancel ends with 3 and is not logged', async () => {
     const id = await attempted(await stored());
     ops.onOrder = unreachable;
     const away =
       'Temporal cannot be reached at 192.0.2.9:7233 [(]no answer within 1.5 s[)]: check TEMPORAL_ADDRESS.';
-    for (const verb of ['retry-now', 'pause', 'resume', 'cancel'])
-      await ops.refuses(3, away, 'notifications', verb, id);
-    expect(await ops.actionsOn(id)).toEqual([]);
+    expect(await ops.text('notifications pause', id)).toMatch(
+      new RegExp(`${away} The order counts within 90 s after it is back.`),
+    );
+    expect(await row(id)).toMatchObject({ paused: true, ordered: true });
+    await ops.refuses(3, away, 'notifications cancel', id);
+    expect(await ops.actionsOn(id)).toEqual(['notifications.pause']);
     expect(await stateOf(id)).toBe('started');
   });
 
-  test('are refused when there is no workflow, but for cancel, which then ends the row itself', async () => {
+  test('cancel ends the row itself when there is no workflow', async () => {
     const id = await attempted(await stored());
     ops.onOrder = async () => false;
-    await ops.refuses(1, 'no workflow at the moment', 'notifications pause', id);
     expect(await ops.json('notifications cancel', id)).toMatchObject({ state: 'cancelled' });
     expect(await stateOf(id)).toBe('cancelled');
     expect(await ops.actionsOn(id)).toEqual(['notifications.cancel']);
@@ -143,7 +202,7 @@ describe('orders to many', () => {
       update deliveries set next_attempt_at = service_now() + interval '1 hour' where partner_id = ${partnerId} and attempts > 0`;
     return ids;
   };
-  const given = () => ops.orders.map(({ notificationId, order }) => [notificationId, order]);
+  const given = () => ops.orders.map(({ notificationId }) => notificationId);
   const FAST = ['--per-second', '200'];
 
   test('to a partner or an endpoint: counted first, given with --yes, one row in the change log', async () => {
@@ -159,7 +218,7 @@ describe('orders to many', () => {
     const all = ['--endpoint', endpoint_id, '--yes', ...FAST];
     const paused = await ops.json('notifications pause', ...all);
     expect(paused).toEqual({ order: 'pause', found: 3, given: 3, passed_over: [] });
-    expect(given()).toEqual(ids.map((id) => [id, 'pause']));
+    expect(given()).toEqual(ids);
     // What is paused on purpose is not woken by an order to all; and what is not paused has nothing to resume.
     expect(await ops.json('notifications retry-now', ...all)).toMatchObject({ found: 0 });
     await ops.json('notifications resume', ids[1] ?? '');
@@ -168,7 +227,7 @@ describe('orders to many', () => {
     expect(await ops.json('notifications resume', ...live)).toMatchObject({ found: 0 });
     const resumed = await ops.text('notifications resume --partner', partnerId, '--yes', ...FAST);
     expect(resumed).toBe('resume: 2 of 2 given.\n');
-    expect(given()).toEqual([ids[0], ids[2]].map((id) => [id, 'resume']));
+    expect(given()).toEqual([ids[0], ids[2]]);
     const details = { partner_id: partnerId, environment: 'sandbox', endpoint_id, deliveries: 3 };
     expect(await ops.json('changes list --partner', partnerId)).toMatchObject([
       { action: 'notifications.resume', subject: partnerId },
@@ -187,27 +246,30 @@ describe('orders to many', () => {
       given: 2,
       passed_over: [{ message: expect.stringContaining(`${ended} has ended (failed)`) }],
     });
-    expect(given()).toEqual(ids.map((id) => [id, 'retryNow']));
+    expect(given()).toEqual(ids);
     // One that is mistyped: nothing is ordered.
     await ops.refuses(2, 'ntf_x does not exist', 'notifications retry-now', ...ids, 'ntf_x');
     expect(given()).toHaveLength(2);
   });
 
-  test('keep to their rate, stop in order when interrupted, and stop when Temporal goes away', async () => {
-    await retrying(3);
+  test('keep to their rate, stop in order when interrupted, and stand when Temporal goes away', async () => {
+    await retrying(30);
     ops.onOrder = async () => {
-      if (ops.orders.length === 2) ops.interruption.abort();
+      if (ops.orders.length === 3) ops.interruption.abort();
       return true;
     };
     const all = ['notifications', 'retry-now', '--partner', partnerId, '--yes'];
-    await ops.refuses(1, 'Interrupted: 2 of 3 given', ...all, ...FAST);
+    // Ten seconds' worth at a time.
+    await ops.refuses(1, 'Interrupted: 20 of 30 given', ...all, '--per-second', '2');
+    expect(ops.orders).toHaveLength(3);
     ops.interruption = new AbortController();
     ops.onOrder = async () => true;
     const startedAt = performance.now();
-    await ops.json(...all, '--per-second', '10');
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(200);
+    expect(await ops.json(...all, '--per-second', '20')).toMatchObject({ found: 10, given: 10 });
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(450);
     ops.onOrder = unreachable;
-    await ops.refuses(3, '0 of 3 given before this', ...all, ...FAST);
+    const pause = ['notifications', 'pause', '--partner', partnerId, '--yes', ...FAST];
+    expect(await ops.text(...pause)).toMatch(/pause: 30 of 30 given. Temporal cannot be reached/);
   });
 
   test('need somebody to be for', async () => {

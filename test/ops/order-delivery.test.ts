@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import { TemporalUnreachable } from '../../ops/exit-codes';
 import type { NotificationRef } from '../../db/notifications/notification';
-import { temporalOrders, type DeliveryOrder } from '../../ops/temporal';
+import { temporalOrders } from '../../ops/temporal';
 import type { TemporalTarget } from '../../runtime/temporal/temporal-target';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -10,8 +10,6 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 const temporal = testTemporal();
 const target = () => ({ namespace: temporal.namespace, connection: { address: temporal.address } });
 const orders = (at: TemporalTarget) => temporalOrders(at, { taskQueue: 'none', deployment: 'none' });
-const orderDelivery = (at: TemporalTarget, delivery: NotificationRef, order: DeliveryOrder) =>
-  orders(at).orderDelivery(delivery, order);
 const newDelivery = () => ({ notificationId: `ntf_${ulid()}`, generation: 1 });
 /** Starts a workflow that no worker takes: what counts is what Temporal has written down. */
 const start = ({ notificationId, generation }: NotificationRef) =>
@@ -20,22 +18,25 @@ const start = ({ notificationId, generation }: NotificationRef) =>
     taskQueue: randomTaskQueue(),
   });
 
-test('signals the workflow of that generation, and no other', async () => {
+test('wakes or cancels the workflow of that generation, and no other', async () => {
   const [delivery, doomed] = [newDelivery(), newDelivery()];
   const handle = await start(delivery);
-  expect(await orderDelivery(target(), delivery, 'retryNow')).toBe(true);
+  await orders(target()).wakeDelivery(delivery);
+  // One that is not there reads its row when it begins.
+  await orders(target()).wakeDelivery({ ...delivery, generation: 2 });
   const { events } = await handle.fetchHistory();
   const signals = events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName);
-  expect(signals?.filter((name) => typeof name === 'string')).toEqual(['retryNow']);
-  expect(await orderDelivery(target(), { ...delivery, generation: 2 }, 'pause')).toBe(false);
+  expect(signals?.filter((name) => typeof name === 'string')).toEqual(['wake']);
+  expect(await orders(target()).cancelDelivery({ ...delivery, generation: 2 })).toBe(false);
 
   const other = await start(doomed);
-  expect(await orderDelivery(target(), doomed, 'cancel')).toBe(true);
+  expect(await orders(target()).cancelDelivery(doomed)).toBe(true);
   const cancelled = (await other.fetchHistory()).events;
   expect(cancelled?.some((event) => event.workflowExecutionCancelRequestedEventAttributes)).toBe(true);
 
   await handle.terminate();
-  expect(await orderDelivery(target(), delivery, 'pause')).toBe(false);
+  // One that has ended has read its row.
+  await orders(target()).wakeDelivery(delivery);
 });
 
 test('a deployment of which no worker has connected has no builds', async () => {
@@ -45,7 +46,7 @@ test('a deployment of which no worker has connected has no builds', async () => 
 
 test('a namespace that is not there is no missing workflow', async () => {
   const elsewhere = { ...target(), namespace: 'no-such-namespace' };
-  await expect(orderDelivery(elsewhere, newDelivery(), 'pause')).rejects.toThrow(/namespace/i);
+  await expect(orders(elsewhere).wakeDelivery(newDelivery())).rejects.toThrow(/namespace/i);
 });
 
 test('reports within its deadline that Temporal cannot be reached, or does not answer', async () => {
@@ -57,7 +58,7 @@ test('reports within its deadline that Temporal cannot be reached, or does not a
     const address = `127.0.0.1:${port}`;
     const absent = { ...target(), connection: { address } };
     for (const ask of [
-      () => orderDelivery(absent, newDelivery(), 'pause'),
+      () => orders(absent).wakeDelivery(newDelivery()),
       () => orders(absent).replayRunning({ folder: '' }, 300),
     ]) {
       const startedAt = performance.now();

@@ -74,6 +74,7 @@ test('the span of a pause of one delivery stays after its end, by whom it was, a
   await database.sql`insert into outages (kind, began_at, ended_at)
     values ('workers', service_now() - interval '1 s', service_now() + interval '30 s')`;
   await advanceServiceClock(database, 60);
+  await ops.json('notifications resume', id);
   await delivers(id);
   const { reasons } = await eventOf(id);
   expect(reasons).toContainEqual(reason('paused', 'tester'));

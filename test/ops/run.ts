@@ -8,7 +8,7 @@ import { checkWebhookUrl } from '../../domain/webhook';
 import type { OpsDeps } from '../../ops/call';
 import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';
-import type { DeliveryOrder, TemporalOrders } from '../../ops/temporal';
+import type { TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
 import { openDatabaseAt, useDatabase } from '../support/database';
 import { newKeyRingText } from '../support/notifications';
@@ -47,7 +47,8 @@ export const unreachable = async (): Promise<never> => {
 
 /** A Temporal that is away. */
 const AWAY: TemporalOrders = {
-  orderDelivery: unreachable,
+  cancelDelivery: unreachable,
+  wakeDelivery: unreachable,
   replayRunning: unreachable,
   startRetention: unreachable,
   describeDeployment: unreachable,
@@ -107,21 +108,25 @@ export function useOps() {
   const scene = {
     /** The setting WEBHOOK_KEYS; null: there are none. */
     webhookKeys: newKeyRingText() as string | null,
-    /** Every order so far, oldest first. */
-    orders: [] as (NotificationRef & { readonly order: DeliveryOrder })[],
-    /** What Temporal answers to an order: whether it knows the workflow. */
+    /** What Temporal was asked so far, oldest first. */
+    orders: [] as (NotificationRef & { readonly order: 'cancel' | 'wake' })[],
+    /** What Temporal answers: whether it knows the workflow. */
     onOrder: async () => true,
     /** What Temporal answers to other calls; a call without an answer finds it away. */
     temporal: {} as Partial<TemporalOrders>,
     /** What a command sees of an interruption. */
     interruption: new AbortController(),
   };
-  const temporal = (): TemporalOrders => ({
-    ...AWAY,
-    async orderDelivery({ notificationId, generation }, order) {
+  const asked =
+    (order: 'cancel' | 'wake') =>
+    async ({ notificationId, generation }: NotificationRef) => {
       scene.orders.push({ notificationId, generation, order });
       return scene.onOrder();
-    },
+    };
+  const temporal = (): TemporalOrders => ({
+    ...AWAY,
+    cancelDelivery: asked('cancel'),
+    wakeDelivery: async (delivery) => void (await asked('wake')(delivery)),
     ...scene.temporal,
   });
   /** Runs one command in this process; its first argument may be several words. */

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createdMs } from '../../db/notifications/notification';
-import { notePause, noteResume } from '../../db/notifications/attempt';
-import { DELIVERY_SIGNALS } from '../../workflows/names';
 import { opsJson } from '../ops/run';
-import { deliveryOf } from '../support/histories';
+import { orderDelivery } from '../support/histories';
 import { killableProductionTemporal } from '../support/production-temporal';
 import { random, shuffled } from '../support/random';
 import { LADDER, planBacklog, STEPS, type Backlog } from './backlog';
@@ -125,10 +123,8 @@ async function lose(
   const waiting = [...(await underWay(scene)).values()].filter(
     ({ plannedMs, partnerId }) => (plannedMs ?? 0) > Date.now() + SETTLE_MS && partnerId !== pausedPartner,
   );
-  for (const { id, generation } of shuffled(waiting, next).slice(0, PAUSED)) {
-    await deliveryOf(temporal.client, id, generation).signal(DELIVERY_SIGNALS.pause);
-    await notePause(database.sql, { notificationId: id, generation }, 'operator');
-  }
+  const orders = { database, client: temporal.client };
+  for (const { id } of shuffled(waiting, next).slice(0, PAUSED)) await orderDelivery(orders, 'pause', id);
 
   await temporal.kill();
   kills.counts.temporal += 1;
@@ -167,11 +163,9 @@ async function lose(
   await sleep(Math.max(untilMs + 2_000 - Date.now(), 0));
   const resumedMs = Date.now();
   await opsJson(postgres.url, 'partners', 'resume-deliveries', pausedPartner, '--environment', 'sandbox');
-  for (const { id, generation, paused } of (await underWay(scene)).values()) {
-    if (!paused) continue;
-    await deliveryOf(temporal.client, id, generation).signal(DELIVERY_SIGNALS.resume);
-    await noteResume(database.sql, { notificationId: id, generation });
-  }
+  const after = { database, client: temporal.client };
+  for (const { id, paused } of (await underWay(scene)).values())
+    if (paused) await orderDelivery(after, 'resume', id);
   return {
     lost,
     pausedPartner,

@@ -78,7 +78,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   ];
   /** That the first attempts of all notifications began on this path. */
   async function expectPath(path: Path): Promise<void> {
-    const fast = async (id: string) => (await localActivitiesOf(temporal.client, id))[0] === 'sendAtOnce';
+    const fast = async (id: string) => (await localActivitiesOf(temporal.client, id))[0] === 'attemptAtOnce';
     for (const { id } of await rows()) {
       // The markers come with the end of the workflow task, which is after the record.
       if (path === 'fast') await until(() => fast(id), `${id} took the fast path`);

@@ -2,9 +2,11 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
+import { orderDeliveries, type Order } from '../../db/notifications/orders';
+import type { Database } from '../../db/postgres/connect';
 import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { createDeliveryStarter } from '../../worker/start-delivery';
-import { deliveryWorkflowId } from '../../workflows/names';
+import { deliveryWorkflowId, WAKE_SIGNAL } from '../../workflows/names';
 
 const { History } = temporal.api.history.v1;
 const root = join(__dirname, '../..');
@@ -23,6 +25,17 @@ export async function keepHistory(name: string, handle: WorkflowHandle): Promise
   writeFileSync(file, `${JSON.stringify(json, null, 1).replaceAll(`${root}/`, '')}\n`);
 }
 
+/** Gives an order to a delivery, as `ops` does. */
+export async function orderDelivery(
+  { database: { sql }, client }: { readonly database: Pick<Database, 'sql'>; readonly client: Client },
+  order: Order,
+  notificationId: string,
+): Promise<void> {
+  const [ordered] = await orderDeliveries(sql, order, [notificationId], 'operator');
+  if (ordered === undefined) throw new Error(`${notificationId} takes no order`);
+  await deliveryOf(client, notificationId, ordered.generation).signal(WAKE_SIGNAL);
+}
+
 /** The workflow of a notification's generation. */
 export const deliveryOf = (client: Client, notificationId: string, generation = 1) =>
   client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
@@ -32,7 +45,6 @@ export function starterOf(client: Client, taskQueue: string, build = { eager: ()
   const start = createDeliveryStarter({
     client,
     taskQueue,
-    ladders: { test: [0], status: [0] },
     fastPath: { reserve: () => 'endpoint_not_fast', cancel: () => undefined },
     build,
     onPath: () => undefined,
@@ -41,22 +53,27 @@ export function starterOf(client: Client, taskQueue: string, build = { eager: ()
   return (notificationId: string) => start({ ...of, notificationId, generation: 1, applicationId: null });
 }
 
-/** The local activities of a run, by their types, in order. */
+/** The local activities of a run that did not decline, by their types, in order. */
 export async function localActivities(handle: WorkflowHandle): Promise<string[]> {
   const { events } = await handle.fetchHistory();
   return (events ?? []).flatMap(({ markerRecordedEventAttributes: marker }) => {
     const data = marker?.details?.['data']?.payloads?.[0]?.data;
-    if (marker?.markerName !== 'core_local_activity' || !data) return [];
+    const result = marker?.details?.['result']?.payloads?.[0]?.data;
+    const declined = result && Buffer.from(result).toString() === 'null';
+    if (marker?.markerName !== 'core_local_activity' || !data || declined) return [];
     return [(JSON.parse(Buffer.from(data).toString('utf8')) as { activity_type: string }).activity_type];
   });
 }
 
-/** Every kept history, by its name. */
-export function keptHistories(): { workflowId: string; history: unknown }[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+/**
+ * Every kept history, by its name.
+ * @param of `older`: of builds whose workflows this one does not continue
+ */
+export function keptHistories(of: '.' | 'older' = '.'): { workflowId: string; history: unknown }[] {
+  const files = readdirSync(join(folder, of)).filter((file) => file.endsWith('.json'));
   return files.map((file) => ({
     workflowId: file.replace('.json', ''),
-    history: History.fromObject(JSON.parse(readFileSync(join(folder, file), 'utf8')) as object),
+    history: History.fromObject(JSON.parse(readFileSync(join(folder, of, file), 'utf8')) as object),
   }));
 }
 

@@ -54,12 +54,20 @@ export async function newPartner(
   return { partnerId, endpointId };
 }
 
-/** Opens an attempt. @throws when there is none to make. */
+/** The next attempt is due at once, as often as a test wants. */
+const AT_ONCE: readonly number[] = Array.from({ length: 100 }, () => 0);
+
+/**
+ * Opens an attempt. @throws when there is none to make.
+ * @param ladder of the delivery from now on
+ */
 export async function openedAttempt(
   { db }: { readonly db: Reader },
   { notificationId, generation }: NotificationRef,
+  ladder: readonly number[] = AT_ONCE,
 ) {
-  const attempt = await openAttempt(db, { notificationId, generation });
+  const ladders = { status: ladder, test: ladder };
+  const attempt = await openAttempt(db, { notificationId, generation }, { ladders });
   if (attempt.kind !== 'open') throw new Error(attempt.kind);
   return { notificationId, generation, attemptNumber: attempt.attemptNumber, attempt };
 }

@@ -56,6 +56,10 @@ export async function storeRow({ sql }: Pick<Database, 'sql'>, wanted: StoredRow
   return notificationId;
 }
 
+/**
+ * Makes an attempt, whenever the next one is planned.
+ * @param retryInMs when it fails, the next one is planned for then; null: there is none
+ */
 export async function attempt(
   database: Database,
   notificationId: string,
@@ -63,16 +67,14 @@ export async function attempt(
   retryInMs: number | null = null,
 ): Promise<void> {
   const { generation } = await standingOf(database, notificationId);
+  await database.sql`
+    update deliveries set ladder_ms = ${retryInMs === null ? '{0}' : `{${'0,'.repeat(99)}0}`}::text::integer[],
+      next_attempt_at = null
+    where notification_id = ${notificationId}`;
   const { attemptNumber } = await openedAttempt(database, { notificationId, generation });
-  const end =
-    outcome.kind === 'delivered' || retryInMs !== null
-      ? null
-      : ({ state: 'failed', reason: 'exhausted' } as const);
-  await recordAttempt(
-    database.db,
-    { notificationId, attemptNumber },
-    { outcome, address: null },
-    end,
-    retryInMs,
-  );
+  await recordAttempt(database.db, { notificationId, attemptNumber }, { outcome, address: null });
+  if (retryInMs !== null)
+    await database.sql`
+      update deliveries set next_attempt_at = service_now() + make_interval(secs => ${retryInMs / 1_000})
+      where notification_id = ${notificationId}`;
 }

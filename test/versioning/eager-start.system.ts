@@ -30,11 +30,11 @@ const orders = (settleMs: number) =>
     settleMs,
   );
 /** What is looked at is who gets the first task; there is nothing to send. */
-const nothing = { kind: 'superseded' } as const;
+const nothing = { kind: 'over', status: 'superseded', reason: null } as const;
 const activities = {
   sends: { sendAttempt: async () => nothing },
   records: { recordResult: async () => undefined, endDelivery: async () => undefined },
-  local: {},
+  local: { attemptAtOnce: async () => nothing },
 } as unknown as ReturnType<typeof createActivities>;
 
 async function openBuild(buildId: string): Promise<Build> {

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import Long from 'long';
 import type { createActivities } from '../../activities';
 import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession } from '../../worker/session';
 import { bundleWith, sessionOptions, testTemporal } from '../support/temporal';
 import { openCrashScene } from '../support/crash-scene';
 import { succeeds, until } from '../support/delivery';
-import { deliveryOf } from '../support/histories';
+import { deliveryOf, orderDelivery } from '../support/histories';
 import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
 
 const temporal = testTemporal();
-/** Event of a history: a reset goes back to the one before it. */
-const FIRST_TASK_COMPLETED = 4;
 let directory: string;
 let releases: Awaited<ReturnType<typeof openReleases>>;
 
@@ -65,54 +62,44 @@ async function openReleases() {
   };
 }
 
-test('a build that cannot replay: the workflow task fails, going back heals it, nothing is lost', async () => {
+test('a build that cannot replay: the workflow ends, its next generation continues, nothing is lost', async () => {
   const { scene, release, setCurrent, check, notify, attempts, rowOf } = releases;
   scene.receiver.behave(() => 503);
-  const good = await release('good');
+  const soon = { RECONCILE_AFTER_MS: '2000' };
+  const good = await release('good', soon);
   await good.ready();
   await setCurrent('good');
   const early = await notify();
   await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build', 60_000);
 
-  const badCode = await bundleWith(directory, 'recordResult', 'recordSomething');
+  const badCode = await bundleWith(directory, 'sendAttempt', 'sendSomething');
   await until(async () => (await check(badCode)).broken.length > 0, 'the check finds it', 60_000);
   expect((await check(badCode)).broken).toEqual([
-    { workflowId: early.handle.workflowId, error: expect.stringContaining('recordSomething') },
+    { workflowId: early.handle.workflowId, error: expect.stringContaining('sendSomething') },
   ]);
-  const bad = await release('bad', { WORKFLOW_BUNDLE: badCode });
+  const bad = await release('bad', { WORKFLOW_BUNDLE: badCode, ...soon });
   await bad.ready();
   await setCurrent('bad');
-  const failed = async () =>
-    ((await early.handle.fetchHistory()).events ?? []).some(({ workflowTaskFailedEventAttributes: task }) =>
-      // In the API's numbering: the workflow went another way than its history.
-      [24, 'WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR'].includes(task?.cause as never),
-    );
-  await until(failed, 'the workflow task fails', 60_000);
-  // What begins now gets stuck in its own way: sent, and not recorded.
+  const restarted = async () => (await rowOf(early.id))?.generation === 2;
+  await until(restarted, 'its history ends it, and the reconciler starts the next generation', 60_000);
+  expect((await early.handle.describe()).status.name).toBe('FAILED');
+  // What begins now gets stuck in its own way: no worker has its activity.
   const made = (await rowOf(early.id))?.attempts;
-  scene.receiver.behave(() => 200);
-  const sent = scene.receiver.received.length;
   const late = await notify();
-  await until(() => scene.receiver.received.length > sent, 'the bad build sends', 60_000);
-  expect([await rowOf(early.id), await rowOf(late.id)]).toEqual([
-    expect.objectContaining({ state: 'started', attempts: made }),
-    expect.objectContaining({ state: 'started', attempts: ['under way'] }),
-  ]);
+  const begun = async () => (await rowOf(late.id))?.state === 'started';
+  await until(begun, 'the bad build starts it', 60_000);
+  expect(await rowOf(late.id)).toMatchObject({ state: 'started', attempts: [] });
 
+  scene.receiver.behave(() => 200);
   await setCurrent('good');
-  await until(async () => (await rowOf(early.id))?.state === 'delivered', 'it is delivered', 60_000);
-  expect(await rowOf(early.id)).toMatchObject({ attempts: [...(made ?? []), 'delivered'] });
   expect(await bad.end('SIGTERM')).toBe(0);
-  // What began on the bad build begins anew: the same event once more, counted once.
-  await temporal.client.workflowService.resetWorkflowExecution({
-    namespace: temporal.namespace,
-    workflowExecution: { workflowId: late.handle.workflowId },
-    workflowTaskFinishEventId: Long.fromNumber(FIRST_TASK_COMPLETED),
-    reason: 'began on a bad build',
-    requestId: randomBytes(8).toString('hex'),
-  });
+  // An order wakes both, whose histories the good build cannot continue either.
+  const orders = { database: scene.database, client: temporal.client };
+  for (const { id } of [early, late]) await orderDelivery(orders, 'retry_now', id);
+  await until(async () => (await rowOf(early.id))?.state === 'delivered', 'it is delivered', 60_000);
+  expect(await rowOf(early.id)).toMatchObject({ generation: 3, attempts: [...(made ?? []), 'delivered'] });
   expect((await scene.ended()).map(({ state }) => state)).toEqual(['delivered', 'delivered']);
-  expect(await rowOf(late.id)).toMatchObject({ generation: 1, attempts: ['unknown', 'delivered'] });
+  expect(await rowOf(late.id)).toMatchObject({ generation: 2, attempts: ['delivered'] });
   expect(await scene.counts()).toEqual([{ delivered: 2, failed: 0, reserved: 0 }]);
 }, 180_000);
 
@@ -131,7 +118,7 @@ test('a worker without a new activity type: the activity fails and waits, the ro
   await temporal.client.workflow.start('deliverNotification', {
     workflowId: handle.workflowId,
     taskQueue: scene.taskQueue,
-    args: [{ notificationId: id, generation: 1, ladderMs: [0], queue: 'rollout', fast: false }],
+    args: [{ notificationId: id, generation: 1 }],
   });
   const pending = async () => (await handle.describe()).raw.pendingActivities?.[0];
   await until(async () => ((await pending())?.attempt ?? 0) > 1, 'it is tried again', 30_000);

@@ -33,7 +33,7 @@ async function newEndpoint() {
     return openedAttempt(database, { notificationId, generation: 1 });
   };
   const finish = async (ref: { notificationId: string; attemptNumber: number }, outcome: DeliveryOutcome) =>
-    (await recordAttempt(database.db, ref, { outcome, address: null }, null)).event;
+    (await recordAttempt(database.db, ref, { outcome, address: null })).event;
   return {
     partnerId,
     endpointId,
@@ -148,7 +148,7 @@ test('a partner is failing when its live endpoint has failed for an hour while a
   const attempt = async (notificationId: string, outcome: DeliveryOutcome) => {
     await database.sql`update deliveries set due_at = service_now() where notification_id = ${notificationId}`;
     const ref = await openedAttempt(database, { notificationId, generation: 1 });
-    await recordAttempt(database.db, ref, { outcome, address: null }, null, 7_200_000);
+    await recordAttempt(database.db, ref, { outcome, address: null });
   };
   await atHour(0);
   const sent = { live: '', sandbox: '' };

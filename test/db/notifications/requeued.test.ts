@@ -1,8 +1,9 @@
 import { deliveryFigures, backlog } from '../../../db/figures';
-import { cancelNotification, notePause, openAttempt, requeue } from '../../../db/notifications/attempt';
+import { cancelNotification, openAttempt, requeue } from '../../../db/notifications/attempt';
 import { claimDue, markStarted } from '../../../db/notifications/claim';
 import { holdQueued, pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
+import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
 import { findForPartner } from '../../../db/notifications/partner';
 import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
@@ -65,14 +66,13 @@ test.each([0, 2])(
     expect(seen?.status).toBe(failed > 0 ? 'retrying' : 'pending');
     // The activity is repeated, as its answer was lost.
     expect(await requeue(database.sql, first(id), WAIT_MS)).toBe(false);
-    expect(await openAttempt(database.sql, first(id))).toEqual({ kind: 'superseded' });
+    expect(await openAttempt(database.sql, first(id))).toMatchObject({ kind: 'over', status: 'superseded' });
 
     expect(await claimedIds()).toEqual([]);
     await advanceServiceClock(database, 91);
     expect(await claim()).toMatchObject([second(id)]);
-    expect(await openAttempt(database.sql, second(id), { told: false })).toMatchObject({
+    expect(await openAttempt(database.sql, second(id))).toMatchObject({
       kind: 'open',
-      step: failed,
       attemptNumber: failed + 1,
     });
   },
@@ -83,10 +83,11 @@ test('one that was hurried on by retry-now is not put off until its planned atte
   await claim();
   await attempt(database, notificationId, FAILED, 1);
   await database.sql`update deliveries set next_attempt_at = service_now() + interval '10 hours'`;
+  expect(await orderDeliveries(database.sql, 'retry_now', [notificationId], 'jane')).toHaveLength(1);
   await requeue(database.sql, first(notificationId), WAIT_MS);
   await advanceServiceClock(database, 91);
   await claim();
-  expect(await openAttempt(database.sql, second(notificationId), { told: false })).toMatchObject({
+  expect(await openAttempt(database.sql, second(notificationId))).toMatchObject({
     kind: 'open',
   });
 });
@@ -119,24 +120,30 @@ test('it stays where it is while its partner is paused', async () => {
   expect(await claimedIds()).toEqual([id]);
 });
 
-test('a pause that its last workflow was told of counts', async () => {
-  const id = await requeued();
-  await notePause(database.sql, first(id), 'jane');
+test('a pause that was ordered before counts, and ends by an order to resume', async () => {
+  const { notificationId: id } = await storeStatus(database, tenant);
+  await markStarted(database.sql, await claim());
+  await attempt(database, id, FAILED, 1);
+  expect(await orderDeliveries(database.sql, 'pause', [id], 'jane')).toHaveLength(1);
+  await requeue(database.sql, first(id), WAIT_MS);
   expect(await doing(id)).toBe('paused');
+  expect(await listToOrder(database.sql, { ...tenant, environment: null }, 'resume')).toEqual([id]);
   await advanceServiceClock(database, 91);
   await claim();
-  expect(await openAttempt(database.sql, second(id), { told: false })).toMatchObject({
+  expect(await openAttempt(database.sql, second(id))).toMatchObject({
     kind: 'wait',
-    paused: true,
-    step: 1,
+    because: 'paused',
+    attempts: 1,
   });
+  expect(await orderDeliveries(database.sql, 'resume', [id], 'jane')).toHaveLength(1);
+  expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'open' });
 });
 
 test('it can be cancelled, and resent after that', async () => {
   const id = await requeued();
   const cancelled = await database.db.transaction((tx) => cancelNotification(tx, id));
   expect(cancelled).toMatchObject({ kind: 'cancelled', was: 'queued' });
-  expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'over', state: 'cancelled' });
+  expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'over', status: 'cancelled' });
   const { generation } = await database.db.transaction((tx) => resendNotification(tx, id));
   expect(await claim()).toMatchObject([{ notificationId: id, generation }]);
 });

@@ -2,6 +2,7 @@ import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
 import { claimDue } from '../../../db/notifications/claim';
 import { pauseDeliveries } from '../../../db/notifications/hold';
+import { orderDeliveries } from '../../../db/notifications/orders';
 import {
   DELIVERY_CHANGES,
   DELIVERY_STATES,
@@ -13,7 +14,7 @@ import {
   type DeliveryEvent,
   type NotificationState,
 } from '../../../domain/notification-states';
-import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { DELIVERY_LADDER_MS, type DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import { addEndpoint, putInState, setServiceClock } from '../../support/notifications';
 import { storeRow } from '../../support/partner-events';
@@ -53,27 +54,27 @@ const rowOf = async (table: 'deliveries' | 'notifications', id: string): Promise
 async function stored(state: NotificationState, more: Columns = {}): Promise<string> {
   const id = await storeRow(database, { partnerId, state, at: new Date(BEFORE) });
   const moments = { due_at: BEFORE, started_at: BEFORE, first_attempt_at: BEFORE, checked_at: BEFORE };
-  const open = isOpen(state) && { taken_at: BEFORE, next_attempt_at: BEFORE };
+  const open = isOpen(state) && { taken_at: BEFORE, next_attempt_at: BEFORE, ordered_at: BEFORE };
   await putInState(database, id, state, { attempts: 2, step: 1, ...moments, ...open, ...more });
   return id;
 }
 
 const ref = (id: string) => ({ notificationId: id, generation: 1 });
 /** Records the attempt that was opened last. */
-async function record(id: string, outcome: DeliveryOutcome, retryInMs: number | null = null): Promise<void> {
+async function record(id: string, outcome: DeliveryOutcome): Promise<void> {
   await database.sql`
     insert into delivery_attempts (notification_id, attempt_number, generation, endpoint_id, started_at)
     values (${id}, 2, 1, 'whe_x', ${BEFORE})`;
   const attempt = { notificationId: id, attemptNumber: 2 };
-  await recordAttempt(database.sql, attempt, { outcome, address: null }, null, retryInMs);
+  await recordAttempt(database.sql, attempt, { outcome, address: null });
 }
 /** Records the attempt of an earlier event of the same application. */
-async function recordEarlier(id: string, columns: Columns, outcome: DeliveryOutcome, retryInMs?: number) {
+async function recordEarlier(id: string, columns: Columns, outcome: DeliveryOutcome) {
   const earlier = await stored('started', columns);
   await database.sql`
     update deliveries set sequence = 0, application_id = (select application_id from deliveries where notification_id = ${id})
     where notification_id = ${earlier}`;
-  await record(earlier, outcome, retryInMs);
+  await record(earlier, outcome);
 }
 
 interface Way {
@@ -90,7 +91,7 @@ const WAYS: readonly (readonly [DeliveryEvent, Way])[] = Object.entries({
   wait: {
     given: {},
     before: { paused_at: BEFORE },
-    run: (id) => openAttempt(database.sql, ref(id), { told: false }),
+    run: (id) => openAttempt(database.sql, ref(id)),
   },
   park: {
     given: {},
@@ -100,10 +101,24 @@ const WAYS: readonly (readonly [DeliveryEvent, Way])[] = Object.entries({
     },
   },
   attempt: {
-    given: { attempts: 3, taken_at: BEFORE, reserved_month: null },
+    given: { attempts: 3, taken_at: BEFORE, reserved_month: null, ladder_ms: [...DELIVERY_LADDER_MS] },
     run: (id) => openAttempt(database.sql, ref(id)),
   },
-  retry: { given: { next_attempt_at: LATER, step: 2 }, run: (id) => record(id, FAILED, 5_000) },
+  retry: {
+    given: { next_attempt_at: LATER, step: 2, waits_for: 'retry_after', hurried_at: null },
+    before: { ladder_ms: '{0,0,0}', hurried_at: '2027-03-01T08:59:00Z' },
+    run: (id) => record(id, { ...FAILED, retryAfterMs: 5_000 }),
+  },
+  pause: {
+    given: { paused_by: 'jane' },
+    run: (id) => orderDeliveries(database.sql, 'pause', [id], 'jane'),
+  },
+  resume: {
+    given: {},
+    before: { paused_at: BEFORE, paused_by: 'jane' },
+    run: (id) => orderDeliveries(database.sql, 'resume', [id], 'jane'),
+  },
+  retry_now: { given: {}, run: (id) => orderDeliveries(database.sql, 'retry_now', [id], 'jane') },
   hold: {
     given: { hold_reason: 'why' },
     run: (id) => endNotification(database.sql, ref(id), { state: 'held', reason: 'why' }),
@@ -111,7 +126,7 @@ const WAYS: readonly (readonly [DeliveryEvent, Way])[] = Object.entries({
   put_off: {
     given: { due_at: '2027-03-02T10:01:00+00:00' },
     before: { taken_at: null },
-    run: (id) => recordEarlier(id, { step: 0, first_attempt_at: NOW }, FAILED, 5_000),
+    run: (id) => recordEarlier(id, { step: 0, first_attempt_at: NOW }, FAILED),
   },
   due_now: {
     given: {},
