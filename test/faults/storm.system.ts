@@ -21,6 +21,6 @@ test('kill -9 of API, workers, Temporal and Postgres while 60 applications are t
   });
   const broken = failures(findings);
   expect({ broken, report, said }).toMatchObject({ broken: [] });
-  expect(findings).toHaveLength(15);
+  expect(findings).toHaveLength(16);
   expect(report).not.toContain('not tried');
 }, 600_000);

@@ -3,6 +3,7 @@ CREATE TABLE model_changes (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tx text NOT NULL DEFAULT pg_current_xact_id()::text,
   moment timestamptz NOT NULL DEFAULT service_now(),
+  login text NOT NULL DEFAULT session_user,
   about text NOT NULL,
   was jsonb,
   is_now jsonb
