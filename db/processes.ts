@@ -12,6 +12,8 @@ export interface Beat extends Pick<Stored, 'processId' | 'kind' | 'host' | 'buil
   readonly temporal: boolean;
   /** Since when a worker's network reaches nobody; null when it does. */
   readonly cutOffSince?: Date | null;
+  /** Whether a worker starts deliveries. */
+  readonly starts?: boolean;
 }
 
 const WRITE = `
@@ -24,11 +26,25 @@ const WRITE = `
 // ends now. Temporal was away only while workers wrote that they did not reach it: when none wrote,
 // nothing is known of Temporal.
 const WORKER_WRITE = `
-  insert into processes (process_id, kind, host, build, temporal_at, cut_off_since)
-  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, $6::text::timestamptz)
+  insert into processes (process_id, kind, host, build, temporal_at, cut_off_since, seat)
+  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, $6::text::timestamptz, (select seat from seats))
   on conflict (process_id) do update
     set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at),
-      cut_off_since = excluded.cut_off_since`;
+      cut_off_since = excluded.cut_off_since, seat = excluded.seat`;
+
+/** The seat of a worker that has not written for this long, two beats and a margin, is free. */
+const SEAT_KEPT_MS = 25_000;
+const SEATED = `kind = 'worker' and seat is not null and stopped_at is null
+  and seen_at > service_now() - make_interval(secs => ${SEAT_KEPT_MS / 1_000})`;
+// A worker keeps its seat, but gives way to an older one that has it too; a new one takes the lowest that is free, so that
+// a restarted worker gets the queues that it had.
+const SEATS = `
+  seats as (
+    select case when $7::boolean then coalesce(
+      (select own.seat from processes own where own.process_id = $1 and not exists (
+        select from processes p where ${SEATED} and p.seat = own.seat and p.process_id < $1)),
+      (select min(n) from generate_series(0, (select count(*) from processes where ${SEATED})) n where not exists (
+        select from processes p where ${SEATED} and p.seat = n and p.process_id <> $1)))::smallint end as seat)`;
 
 const WRITE_AS_WORKER = `
   with earlier as (select max(seen_at) as seen, max(temporal_at) as temporal from processes where kind = 'worker'),
@@ -41,17 +57,18 @@ const WRITE_AS_WORKER = `
     ) o (kind, began_at)
     where began_at < service_now() - make_interval(secs => ${LOST_AFTER_MS / 1_000})
     on conflict do nothing),
-  old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1)
+  old as (delete from processes where seen_at < service_now() - interval '1 day' and process_id <> $1),
+  ${SEATS}
   ${WORKER_WRITE}`;
 
 /** Writes that a process runs. A worker also notes an outage that ends with this beat. */
 export async function writeBeat(
   reader: Reader,
-  { processId, kind, host, build, temporal, cutOffSince }: Beat,
+  { processId, kind, host, build, temporal, cutOffSince, starts = false }: Beat,
 ) {
   const parameters = [processId, kind, host, build, temporal];
   await (kind === 'worker'
-    ? runPrepared(reader, WRITE_AS_WORKER, [...parameters, cutOffSince?.toISOString() ?? null])
+    ? runPrepared(reader, WRITE_AS_WORKER, [...parameters, cutOffSince?.toISOString() ?? null, starts])
     : runPrepared(reader, WRITE, parameters));
 }
 
@@ -61,6 +78,18 @@ export const writeStop = (reader: Reader, processId: string) =>
     reader,
     'update processes set stopped_at = service_now(), seen_at = service_now() where process_id = $1',
     [processId],
+  );
+
+export interface Seat {
+  readonly processId: string;
+  readonly seat: number;
+}
+
+/** The workers that start deliveries, and one that was frozen or killed less than 25 s ago. */
+export const listSeats = (reader: Reader) =>
+  runPrepared<Seat>(
+    reader,
+    `select process_id as "processId", seat from processes where ${SEATED} order by process_id`,
   );
 
 interface RunningProcess extends Pick<

@@ -136,33 +136,37 @@ export function showProcess(registry: Registry, build: string | null): void {
   info.set({ build: build ?? 'none' }, 1);
 }
 
+/** What a worker's beat reports besides. */
+interface WorkerBeat {
+  readonly reachesTemporal: () => Promise<boolean>;
+  /** Since when its network reaches nobody. */
+  readonly cutOffSince: () => Date | null;
+  /** Whether it starts deliveries, so that queues belong to it. */
+  readonly starts: () => boolean;
+}
+
 /**
  * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing.
- * @param reachesTemporal of a worker
- * @param cutOffSince of a worker: since when its network reaches nobody
  * @returns `stop` writes that it was stopped in order; `wake` writes at once
  */
-export function keepBeating(
-  sql: Sql,
-  about: Pick<Beat, 'kind' | 'build'>,
-  reachesTemporal: () => Promise<boolean> = async () => false,
-  cutOffSince: () => Date | null = () => null,
-): { wake(): void; stop(): Promise<void> } {
+export function keepBeating(sql: Sql, about: Pick<Beat, 'kind' | 'build'>, worker?: WorkerBeat) {
   const processId = ulid();
   const host = hostname();
   const inTime = (writing: Promise<unknown>) =>
     withTimeout(writing, BEAT_TIMEOUT_MS, 'Postgres').catch(() => undefined);
   const loop = startLoop({
     round: async () => {
-      const temporal = await reachesTemporal();
-      await inTime(writeBeat(sql, { ...about, processId, host, temporal, cutOffSince: cutOffSince() }));
+      const temporal = (await worker?.reachesTemporal()) ?? false;
+      const seen = { cutOffSince: worker?.cutOffSince() ?? null, starts: worker?.starts() ?? false };
+      await inTime(writeBeat(sql, { ...about, processId, host, temporal, ...seen }));
     },
     everyMs: BEAT_EVERY_MS,
     onError: () => undefined,
   });
   return {
-    wake: () => loop.wake(),
-    async stop() {
+    processId,
+    wake: (): void => loop.wake(),
+    async stop(): Promise<void> {
       await loop.stop();
       await inTime(writeStop(sql, processId));
     },

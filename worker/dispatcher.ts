@@ -1,4 +1,12 @@
-import type { Claim, ClaimedNotification, ClaimOptions } from '../db/notifications/claim';
+import type {
+  Claim,
+  ClaimedNotification,
+  ClaimOptions,
+  DueQueue,
+  Queue,
+  Sweep,
+} from '../db/notifications/claim';
+import { queueName } from '../db/notifications/notification';
 import { startLoop } from '../timing/timing';
 import type { StartDelivery } from './start-delivery';
 
@@ -8,22 +16,38 @@ const LEASE_MS = 10_000;
 const RETRY_MS = 1_000;
 /** Starts that failed within this time of each other are repeated by one claim. */
 const RETRY_GATHER_MS = 20;
-/** Sweep interval while a due notification waits for a slot that another worker may free. */
-const WAITING_SWEEP_MS = 1_000;
-/** Sweep interval after another claim had locked an endpoint and may have left due rows. */
-const CONTENDED_SWEEP_MS = 20;
+/** Pause before a queue is claimed again that another claim had. */
+const CONTENDED_MS = 20;
+/** What another worker has left undone for so long is claimed here. */
+const GRACE_MS = 1_000;
+/**
+ * A queue of another worker in which everything waits is looked at again after this, and then after twice the time each
+ * time, up to the longest: its own worker looks each second.
+ */
+const FOREIGN_REST_MS = 1_000;
+const LONGEST_FOREIGN_REST_MS = 8_000;
+/** While this worker has more to do than it can, each so many claims one is for queues of others, which may be lost. */
+const FOREIGN_TURN = 5;
+/** Claims remembered, to know the queue of an attempt that ends. */
+const MOST_REMEMBERED = 10_000;
 /** Started deliveries are noted together this often: well within the lease. */
 const NOTES_GATHER_MS = 1_000;
 
 interface DispatcherDeps {
   readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
+  /** Looks for queues with something due. */
+  readonly sweep: (after: Queue) => Promise<Sweep>;
+  /** Whether the queue belongs to this worker. */
+  readonly isMine: (queue: Queue) => boolean;
+  /** Whether deliveries may start here. */
+  readonly enabled: () => boolean;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
   readonly onStarted: (notification: ClaimedNotification, lagMs: number) => void;
   readonly onError: (error: unknown, what: string, about?: ClaimedNotification) => void;
   readonly monotonicMs: () => number;
-  /** Longest time between two claims, in milliseconds. A row whose hint was lost waits so long. */
+  /** Time between two sweeps, in milliseconds. A row whose hint was lost waits so long. */
   readonly sweepMs: number;
   readonly batch: number;
 }
@@ -35,55 +59,158 @@ interface DispatcherDeps {
  * starts do not delay another's.
  */
 export function startDispatcher(deps: DispatcherDeps) {
-  const { claim, sweepMs, monotonicMs, batch } = deps;
+  const { claim, sweep, enabled, sweepMs, monotonicMs, batch } = deps;
   const unreachable = (error: unknown) => deps.onError(error, 'the dispatcher cannot reach Postgres');
   const pace = createClaimPace(monotonicMs);
   const notes = createStartNotes(deps.markStarted, unreachable);
   const starts = createStarts(deps, notes, unreachable);
-  const seen = {
-    left: { waiting: false, contended: false, turn: null } as Omit<Claim, 'claimed'>,
-    /** When an attempt last ended. A claim that began earlier may not have seen the end. */
-    attemptEndedMs: Number.NEGATIVE_INFINITY,
-  };
+  const queues = createQueues(deps);
+  const next = { atMs: Number.NEGATIVE_INFINITY, after: '', contended: false };
+  const full = () => starts.underWay() >= batch;
 
-  async function claimAndStart(wake: () => void): Promise<'again' | void> {
-    const limit = batch - starts.underWay();
-    if (limit === 0) {
-      seen.left = { ...seen.left, waiting: true, contended: false };
-      return;
-    }
-    const begunMs = monotonicMs();
-    const claiming = claim({ limit, leaseMs: LEASE_MS, turn: seen.left.turn });
-    const { claimed, ...left } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
-    seen.left = left;
-    if (left.waiting && seen.attemptEndedMs >= begunMs) wake();
-    if (claimed.length === 0) return;
-    starts.begin(claimed, { retry: wake, done: () => seen.left.waiting && wake() });
-    if (left.waiting) return 'again';
+  async function look(): Promise<void> {
+    // A sweep that fails is not repeated at once.
+    next.atMs = monotonicMs() + sweepMs;
+    const found = await sweep(next.after);
+    next.after = found.after;
+    queues.swept(found);
   }
 
+  async function claimAndStart(wake: () => void): Promise<void> {
+    const { wanted, graceMs } = queues.take(batch - starts.underWay());
+    if (wanted.length === 0) return;
+    const begunMs = monotonicMs();
+    const claiming = claim({ limit: batch - starts.underWay(), leaseMs: LEASE_MS, graceMs, queues: wanted });
+    const { claimed, remaining } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
+    next.contended = remaining.some(({ why }) => why === 'contended');
+    queues.claimed({ wanted, claimed, remaining, begunMs });
+    if (claimed.length > 0) starts.begin(claimed, { retry: sweepSoon(wake), done: wake });
+  }
+
+  const sweepSoon = (wake: () => void) => () => {
+    next.atMs = Number.NEGATIVE_INFINITY;
+    wake();
+  };
+
   const loop = startLoop({
-    round: (_stopped, wake) => claimAndStart(wake),
+    async round(_stopped, wake) {
+      next.contended = false;
+      if (!enabled()) return;
+      if (!full()) await claimAndStart(wake);
+      if (monotonicMs() >= next.atMs) await look();
+      if (queues.anyReady() && !full() && !next.contended) return 'again';
+    },
     everyMs: () => {
-      const { contended, waiting } = seen.left;
-      return Math.min(sweepMs, contended ? CONTENDED_SWEEP_MS : waiting ? WAITING_SWEEP_MS : sweepMs);
+      const sweepInMs = enabled() ? next.atMs - monotonicMs() : sweepMs;
+      return Math.max(1, Math.min(sweepInMs, next.contended ? CONTENDED_MS : sweepMs));
     },
     onError: unreachable,
     restMs: () => pace.restMs(starts.underWay()),
   });
 
   return {
-    wake: (): void => loop.wake(),
+    /** Something is due in this queue. */
+    hear(queue: Queue): void {
+      if (queues.hear(queue)) loop.wake();
+    },
+    /** Something may be due in any queue, or queues belong to other workers now. */
+    wake: (): void => sweepSoon(loop.wake)(),
     /** An attempt was recorded, or a notification ended without one. Another one may have the slot. */
     attemptEnded: (notificationId?: string): void => {
-      if (notificationId !== undefined) notes.remove(notificationId);
-      seen.attemptEndedMs = monotonicMs();
-      if (seen.left.waiting) loop.wake();
+      if (notificationId === undefined) return;
+      notes.remove(notificationId);
+      if (queues.ended(notificationId)) loop.wake();
     },
     async stop(): Promise<void> {
       await loop.stop();
       await starts.finish();
       await notes.write();
+    },
+  };
+}
+
+/** Which queues to claim next: what hints, sweeps, claims and ended attempts have shown. */
+function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | 'monotonicMs'>) {
+  /** In their turn. */
+  const ready = { own: new Set<Queue>(), foreign: new Set<Queue>() };
+  /** What is due there waits for a slot or an earlier event. */
+  const waiting = new Set<Queue>();
+  const rests = new Map<Queue, { readonly untilMs: number; readonly forMs: number }>();
+  const queueOf = new Map<string, Queue>();
+  /** When an attempt of a queue last ended. A claim that began earlier may not have seen the end. */
+  const endedMs = new Map<Queue, number>();
+  let claims = 0;
+
+  const add = (queue: Queue) => void (isMine(queue) ? ready.own : ready.foreign).add(queue);
+  const restsUntilMs = (queue: Queue) => rests.get(queue)?.untilMs ?? Number.NEGATIVE_INFINITY;
+
+  function rest(queue: Queue): void {
+    const last = rests.get(queue)?.forMs ?? FOREIGN_REST_MS / 2;
+    const forMs = Math.min(2 * last, LONGEST_FOREIGN_REST_MS);
+    rests.set(queue, { untilMs: monotonicMs() + forMs, forMs });
+  }
+
+  function remember(claimed: readonly ClaimedNotification[]): void {
+    for (const one of claimed) queueOf.set(one.notificationId, queueName(one));
+    for (const id of queueOf.keys()) {
+      if (queueOf.size <= MOST_REMEMBERED) break;
+      queueOf.delete(id);
+    }
+  }
+
+  return {
+    anyReady: () => ready.own.size + ready.foreign.size > 0,
+    /** @returns whether it is this worker's */
+    hear(queue: Queue): boolean {
+      const mine = isMine(queue);
+      if (mine) ready.own.add(queue);
+      return mine;
+    },
+    /** @returns whether something waits in its queue */
+    ended(notificationId: string): boolean {
+      const queue = queueOf.get(notificationId);
+      if (queue === undefined) return false;
+      queueOf.delete(notificationId);
+      endedMs.set(queue, monotonicMs());
+      if (!waiting.delete(queue)) return false;
+      rests.delete(queue);
+      add(queue);
+      return true;
+    },
+    swept({ due, complete }: Sweep): void {
+      const nowMs = monotonicMs();
+      const again: readonly DueQueue[] = complete
+        ? []
+        : [...waiting].map((queue) => ({ queue, dueForMs: GRACE_MS }));
+      waiting.clear();
+      endedMs.clear();
+      for (const set of [ready.own, ready.foreign])
+        for (const queue of set) if (isMine(queue) !== (set === ready.own)) set.delete(queue);
+      for (const { queue, dueForMs } of [...due, ...again])
+        if (isMine(queue) || (dueForMs >= GRACE_MS && restsUntilMs(queue) <= nowMs)) add(queue);
+      for (const [queue, { untilMs }] of rests)
+        if (untilMs < nowMs - LONGEST_FOREIGN_REST_MS) rests.delete(queue);
+    },
+    /** Takes the next queues, at most so many. */
+    take(most: number): { readonly wanted: readonly Queue[]; readonly graceMs: number } {
+      claims += 1;
+      const others = ready.own.size === 0 || (ready.foreign.size > 0 && claims % FOREIGN_TURN === 0);
+      const from = others ? ready.foreign : ready.own;
+      const wanted = [...from].slice(0, most);
+      for (const queue of wanted) from.delete(queue);
+      return { wanted, graceMs: others ? GRACE_MS : 0 };
+    },
+    claimed(of: Claim & { readonly wanted: readonly Queue[]; readonly begunMs: number }): void {
+      remember(of.claimed);
+      const left = new Map(of.remaining.map(({ queue, why }) => [queue, why]));
+      for (const queue of of.wanted) {
+        const why = left.get(queue);
+        const mayHaveSlot = (endedMs.get(queue) ?? Number.NEGATIVE_INFINITY) >= of.begunMs;
+        if (why !== 'waits') rests.delete(queue);
+        else if (!isMine(queue)) rest(queue);
+        if (why === 'more' || why === 'contended' || (why === 'waits' && mayHaveSlot)) add(queue);
+        else if (why === 'waits') waiting.add(queue);
+      }
     },
   };
 }

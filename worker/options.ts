@@ -49,6 +49,8 @@ export interface WorkerTuning {
   readonly tryEveryMs?: number;
   /** 24 or more. */
   readonly mostWorkflowTasks?: number;
+  /** First attempts at once within workflow tasks; 0: every attempt takes the regular path. */
+  readonly fastSlots?: number;
 }
 
 /** Every part of a worker takes these options, or some of them, as they are. */
@@ -78,7 +80,7 @@ export function workerOptions(
     ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
     now: Date.now,
   });
-  const { reconcileAfterMs = RECONCILE_AFTER_MS } = tuning;
+  const { reconcileAfterMs = RECONCILE_AFTER_MS, mostWorkflowTasks = MOST_WORKFLOW_TASKS } = tuning;
   const deploymentName = config.TEMPORAL_DEPLOYMENT_NAME ?? WORKER_DEPLOYMENT;
   const buildId = config.WORKER_BUILD_ID;
   return {
@@ -92,7 +94,8 @@ export function workerOptions(
     build: buildId === undefined ? null : { deploymentName, buildId },
     mostSends: tuning.mostSends ?? MOST_SENDS,
     mostBusyRounds: tuning.mostBusyRounds ?? MOST_BUSY_ROUNDS,
-    mostWorkflowTasks: tuning.mostWorkflowTasks ?? MOST_WORKFLOW_TASKS,
+    mostWorkflowTasks,
+    fastSlots: tuning.fastSlots ?? Math.floor(mostWorkflowTasks / 2),
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,
     probe:

@@ -1,4 +1,5 @@
-import type { endpointHistory } from '../db/endpoints/attempts';
+import type { LastPace } from '../db/endpoints/attempts';
+import { queueName } from '../db/notifications/notification';
 import type { Tenant } from '../domain/tenant';
 import type { Busy } from '../activities';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
@@ -7,11 +8,13 @@ import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 const RESERVED_MS = 5_000;
 /** While one of its attempts takes longer than this, an endpoint gets no further slot. */
 const SLOW_MS = 1_000;
+/** Endpoints of which nothing is known have at most this share of the slots, so that those that hang leave the rest. */
+const SHARE_OF_UNKNOWN = 1 / 4;
 
 export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
 
 interface FastPathDeps {
-  readonly speed: Pick<EndpointSpeed, 'fast'>;
+  readonly speed: Pick<EndpointSpeed, 'of'>;
   /** Most first attempts within workflow tasks: half of the workflow-task slots, which they occupy. */
   readonly slots: number;
   readonly monotonicMs: () => number;
@@ -20,12 +23,11 @@ interface FastPathDeps {
 export type FastPath = ReturnType<typeof createFastPath>;
 
 /** With it, an attempt that is due all the same is declined. */
-const NO_ENDPOINT = '';
+const NO_ENDPOINT: KnownSpeed = { endpointId: '', pace: 'fast' };
 
 type Reservation = Tenant & { readonly notificationId: string; readonly waits?: boolean };
 
-interface Slot {
-  readonly endpointId: string;
+interface Slot extends KnownSpeed {
   readonly queue: string;
   readonly sinceMs: number;
 }
@@ -42,18 +44,20 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
   }
   const stalls = (endpointId: string, nowMs: number) =>
     [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
+  const ofUnknown = () => [...reserved.values(), ...taken].filter(({ pace }) => pace === 'unknown').length;
 
   return {
     /** @param of.waits its workflow only reads when the next attempt is planned, whatever its endpoint is */
     reserve({ notificationId, waits = false, ...of }: Reservation): FastPathAnswer {
       const nowMs = monotonicMs();
-      const endpointId = waits ? NO_ENDPOINT : speed.fast(of);
-      if (endpointId === null || stalls(endpointId, nowMs)) return 'endpoint_not_fast';
+      const known = waits ? NO_ENDPOINT : speed.of(of);
+      if (known === null || known.pace === 'slow' || stalls(known.endpointId, nowMs))
+        return 'endpoint_not_fast';
       dropExpired(nowMs);
       if (reserved.size + taken.size >= slots) return 'no_slot';
+      if (known.pace === 'unknown' && ofUnknown() >= slots * SHARE_OF_UNKNOWN) return 'no_slot';
       reserved.delete(notificationId);
-      const queue = `${of.partnerId}/${of.environment}`;
-      reserved.set(notificationId, { endpointId, queue, sinceMs: nowMs });
+      reserved.set(notificationId, { ...known, queue: queueName(of), sinceMs: nowMs });
       return 'fast';
     },
     cancel: (notificationId: string): void => void reserved.delete(notificationId),
@@ -74,85 +78,51 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
   };
 }
 
-/** An attempt is fast if it succeeds within this time. An endpoint is fast after ten of them in a row. */
+/** An attempt is fast if it succeeds within this time. */
 const FAST_MS = 500;
-const IN_A_ROW = 10;
-/** After a slow success, this many fast attempts are enough. */
-const AFTER_SLOW = 3;
 
-export type EndpointHistory = NonNullable<Awaited<ReturnType<typeof endpointHistory>>>;
-export type AttemptPace = EndpointHistory['attempts'][number];
-
-interface EndpointSpeedDeps {
-  readonly recall: (of: Tenant) => Promise<EndpointHistory | null>;
-  readonly onError: (error: unknown) => void;
+/** How the newest attempt went: `unknown`: there is none. */
+interface KnownSpeed {
+  readonly endpointId: string;
+  readonly pace: 'fast' | 'slow' | 'unknown';
 }
 
-type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
+export type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
 
-interface Known {
-  endpointId: string | null;
-  inARow: number;
-  /** Whether later attempts have made the history that is being read obsolete. */
-  setBack: boolean;
-}
-
-/** Tracks which endpoints are fast, from the attempts of this process and, at first, of the database. */
-export function createEndpointSpeed({ recall, onError }: EndpointSpeedDeps) {
-  const endpoints = new Map<string, Known>();
-
-  async function readHistory(of: Tenant, known: Known): Promise<void> {
-    const history = await recall(of);
-    if (history === null || known.setBack) return;
-    if (known.endpointId !== null && known.endpointId !== history.endpointId) return;
-    const slow = history.attempts.findIndex((attempt) => !isFast(attempt));
-    known.endpointId = history.endpointId;
-    known.inARow = Math.max(known.inARow, slow === -1 ? history.attempts.length : slow);
-  }
-
-  function find(of: Tenant): Known {
-    const key = `${of.partnerId}/${of.environment}`;
-    const present = endpoints.get(key);
-    if (present !== undefined) return present;
-    const known: Known = { endpointId: null, inARow: 0, setBack: false };
-    endpoints.set(key, known);
-    readHistory(of, known).catch((error: unknown) => {
-      endpoints.delete(key);
-      onError(error);
-    });
-    return known;
-  }
+/**
+ * Tracks which endpoints are fast: those whose newest attempt was, in this process or, at first, in the database. One quick
+ * answer is enough, and one slow one sets it back: a slow attempt on the fast path costs its slot for a while, and a quick
+ * one on the regular path two or three times as much CPU.
+ * @param recall the newest attempts to the active endpoints of some queues
+ */
+export function createEndpointSpeed(recall: (queues: readonly string[]) => Promise<readonly LastPace[]>) {
+  const endpoints = new Map<string, KnownSpeed>();
 
   return {
-    /**
-     * Returns the id of the endpoint if its last ten attempts took under 500 ms each; else null, also
-     * while its history is being read. After a slow success three fast ones are enough: on an
-     * overloaded machine every endpoint looks slow, and regular attempts, which cost two or three times
-     * as much, would prolong the overload.
-     */
-    fast(of: Tenant): string | null {
-      const { endpointId, inARow } = find(of);
-      return inARow >= IN_A_ROW ? endpointId : null;
+    /** Reads what the database knows of those queues of which this process knows nothing. */
+    async learn(queues: readonly string[]): Promise<void> {
+      const unknown = queues.filter((queue) => !endpoints.has(queue));
+      if (unknown.length === 0) return;
+      for (const { queue, endpointId, ...attempt } of await recall(unknown)) {
+        // An attempt that has ended meanwhile is newer.
+        if (endpoints.has(queue)) continue;
+        endpoints.set(queue, { endpointId, pace: paceOf(attempt) });
+      }
     },
-    /** Counts an attempt of this process. For a new endpoint the count begins anew. */
+    /** Null without an active endpoint, as far as is known. */
+    of: (tenant: Tenant): KnownSpeed | null => endpoints.get(queueName(tenant)) ?? null,
+    /** Notes an attempt of this process. */
     observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
-      const known = find(of);
-      if (known.endpointId !== null && known.endpointId !== endpointId) {
-        known.inARow = 0;
-        known.setBack = true;
-      }
-      known.endpointId = endpointId;
-      if (isFast(attempt)) known.inARow += 1;
-      else {
-        known.inARow = attempt.outcome === 'delivered' ? Math.min(known.inARow, IN_A_ROW - AFTER_SLOW) : 0;
-        known.setBack = true;
-      }
+      endpoints.set(queueName(of), { endpointId, pace: paceOf(attempt) });
     },
   };
 }
 
-function isFast({ outcome, durationMs }: AttemptPace): boolean {
-  return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS;
+export type AttemptPace = Pick<LastPace, 'outcome' | 'durationMs'>;
+
+function paceOf({ outcome, durationMs }: AttemptPace): KnownSpeed['pace'] {
+  if (outcome === null) return 'unknown';
+  return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS ? 'fast' : 'slow';
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import { createActivities } from '../activities';
 import { watchRefusals } from '../activities/refusals';
 import { appendOperatorEvents } from '../db/audit/operator-events';
-import { endpointHistory } from '../db/endpoints/attempts';
+import { lastPaces } from '../db/endpoints/attempts';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { endNotification } from '../db/notifications/attempt';
 import {
@@ -12,12 +12,18 @@ import {
   giveBack,
   markStarted,
   restartNotification,
+  sweepQueues,
   unopened,
 } from '../db/notifications/claim';
-import { NOTIFICATIONS_CHANNEL, readTrace } from '../db/notifications/notification';
+import {
+  NOTIFICATIONS_CHANNEL,
+  queueName,
+  readTrace,
+  SOMETHING_IS_DUE,
+} from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
 import { connectDatabase, type Sql } from '../db/postgres/connect';
-import { noteNetworkOutage } from '../db/processes';
+import { listSeats, noteNetworkOutage } from '../db/processes';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { describeOperatorEvent } from '../domain/operator-event';
@@ -41,8 +47,15 @@ import { startWorkerOverdueEvents } from './overdue-events';
 import { startReconciler } from './reconciler';
 import { startWorkerRecoverer } from './recoverer';
 import { keepSession } from './session';
+import { createQueueOwners, type QueueOwners } from './queues';
 import { createReach } from './reach';
-import { createEndpointSpeed, createFastPath, createSendSlots, type FastPath } from './slots';
+import {
+  createEndpointSpeed,
+  createFastPath,
+  createSendSlots,
+  type EndpointSpeed,
+  type FastPath,
+} from './slots';
 import { createDeliveryStarter, watchBuild } from './start-delivery';
 
 const BATCH = 64;
@@ -76,13 +89,9 @@ function start(options: WorkerOptions, closers: Closers) {
         'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
       ),
   });
-  const speed = createEndpointSpeed({
-    recall: (of) => endpointHistory(db, of),
-    onError: (error) =>
-      logger.warn({ err: error }, 'the last attempts of an endpoint could not be read: it counts as slow'),
-  });
+  const speed = createEndpointSpeed((queues) => lastPaces(sql, queues));
 
-  const fastPath = createFastPath({ speed, slots: Math.floor(options.mostWorkflowTasks / 2), monotonicMs });
+  const fastPath = createFastPath({ speed, slots: options.fastSlots, monotonicMs });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
     monotonicMs,
@@ -145,7 +154,15 @@ function start(options: WorkerOptions, closers: Closers) {
   });
 
   const session = keepSession(options, activities, (client) =>
-    startDispatch(client, options, { sql, fastPath, events, metrics }),
+    startDispatch(client, options, {
+      sql,
+      fastPath,
+      speed,
+      events,
+      metrics,
+      owners,
+      announce: () => beat.wake(),
+    }),
   );
   closers.add(() => session.close());
 
@@ -154,9 +171,16 @@ function start(options: WorkerOptions, closers: Closers) {
       () => true,
       () => false,
     );
-  const beat = keepBeating(database.sql, { kind: 'worker', build }, reachesTemporal, () =>
-    reach.cutOffSince(),
+  const beat = keepBeating(
+    database.sql,
+    { kind: 'worker', build },
+    {
+      reachesTemporal,
+      cutOffSince: () => reach.cutOffSince(),
+      starts: () => session.dispatch()?.build.current() ?? false,
+    },
   );
+  const owners = createQueueOwners(beat.processId);
   closers.add(() => beat.stop());
 
   const loopOptions = { db, logger, metrics, everyMs: options.reconcileEveryMs };
@@ -181,7 +205,8 @@ function start(options: WorkerOptions, closers: Closers) {
     onChange(subject, channel) {
       if (channel === ENDPOINTS_CHANNEL) keeper.wake();
       else if (subject.startsWith('rcv_')) recoverer.wake();
-      else session.dispatch()?.dispatcher.wake();
+      else if (subject === SOMETHING_IS_DUE.payload) session.dispatch()?.dispatcher.wake();
+      else session.dispatch()?.dispatcher.hear(subject);
     },
     onError: (error) =>
       logger.warn({ err: error }, 'the change feed is not connected: the dispatcher sweeps instead'),
@@ -222,10 +247,19 @@ const monotonicMs = () => performance.now();
 function startDispatch(
   client: Client,
   options: WorkerOptions,
-  deps: { sql: Sql; fastPath: FastPath; events: WorkerEvents; metrics: WorkerMetrics },
+  deps: {
+    readonly sql: Sql;
+    readonly fastPath: FastPath;
+    readonly speed: EndpointSpeed;
+    readonly events: WorkerEvents;
+    readonly metrics: WorkerMetrics;
+    readonly owners: QueueOwners;
+    /** Has the table of processes say at once whether deliveries start here. */
+    readonly announce: () => void;
+  },
 ) {
   const { taskQueue, logger } = options;
-  const { sql, fastPath, events, metrics } = deps;
+  const { sql, fastPath, speed, events, metrics, owners, announce } = deps;
   const repeats = repeatedWarnings(logger);
 
   const build = watchBuild({
@@ -243,10 +277,22 @@ function startDispatch(
     onPath: (path) => metrics.paths.inc({ path }),
   });
   const dispatcher = startDispatcher({
-    claim: async (wanted) =>
-      build.current()
-        ? inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }))
-        : { claimed: [], waiting: false, contended: false, turn: wanted.turn },
+    async claim(wanted) {
+      const claim = await inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }));
+      // Without what is known of them, endpoints count as unknown.
+      const claimedOf = new Set(claim.claimed.map(queueName));
+      await inRound(speed.learn([...claimedOf])).catch((error: unknown) =>
+        repeats.warn({ err: error }, 'the last attempts of endpoints could not be read'),
+      );
+      return claim;
+    },
+    async sweep(after) {
+      const [seats, found] = await Promise.all([inRound(listSeats(sql)), inRound(sweepQueues(sql, after))]);
+      if (owners.update(seats).shared) announce();
+      return found;
+    },
+    isMine: (queue) => owners.isMine(queue),
+    enabled: () => build.current(),
     markStarted: (started) => inRound(markStarted(sql, started)),
     giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs)),
     start,
@@ -256,7 +302,9 @@ function startDispatch(
     sweepMs: options.sweepMs,
     batch: BATCH,
   });
+  announce();
   build.onChange((current) => {
+    announce();
     if (current) dispatcher.wake();
     const buildId = options.build?.buildId ?? null;
     logger.info({ current, buildId }, 'worker: whether its build is current');

@@ -1,5 +1,6 @@
 import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
-import { claimDue, markStarted, type Turn } from '../../db/notifications/claim';
+import { claimDue, markStarted } from '../../db/notifications/claim';
+import { queueName } from '../../db/notifications/notification';
 import { DELIVERED, FAILED } from '../../test/support/values';
 import { withCpu } from '../harness/cpu';
 import { figure, median, type Figures } from '../harness/rounds';
@@ -45,12 +46,11 @@ export async function measureDeliveries(side: Side, count: number): Promise<Figu
     await inTurns(count, (nth) =>
       timed('store', () => storeChange(owner, partners[nth % partners.length] ?? '')),
     );
-    let turn: Turn = null;
+    const queues = partners.map((partnerId) => queueName({ partnerId, environment: 'live' }));
     for (let done = 0; done < count;) {
       const claim = await timed('claim', () =>
-        claimDue(prepared.sql, { limit: 16, slots: 16, leaseMs: 10_000, turn }),
+        claimDue(prepared.sql, { limit: 16, slots: 16, leaseMs: 10_000, graceMs: 0, queues }),
       );
-      ({ turn } = claim);
       if (claim.claimed.length === 0) throw new Error('a claim returned no row');
       await markStarted(prepared.sql, claim.claimed);
       await inTurns(claim.claimed.length, async (nth) => {

@@ -1,6 +1,6 @@
 import { listApplications } from '../../db/applications/applications';
 import { backlog, deliveryFigures } from '../../db/figures';
-import { claimDue } from '../../db/notifications/claim';
+import { sweepQueues } from '../../db/notifications/claim';
 import { lowestNotificationId } from '../../db/notifications/notification';
 import { listNotifications } from '../../db/notifications/operator';
 import { listForPartner } from '../../db/notifications/partner';
@@ -30,8 +30,7 @@ const LISTS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
   ...Object.fromEntries(
     NOTIFICATION_STATUSES.map((status) => [`page_${status}`, (side: Side) => page(side, status)]),
   ),
-  claim_of_nothing: ({ prepared }) =>
-    claimDue(prepared.sql, { limit: 16, slots: 16, leaseMs: 10_000, turn: null }),
+  claim_of_nothing: ({ prepared }) => sweepQueues(prepared.sql, ''),
   metrics: async ({ prepared }) => {
     await backlog(prepared.sql);
     await deliveryFigures(prepared.sql);

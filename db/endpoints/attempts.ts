@@ -1,8 +1,10 @@
 import type { Tenant } from '../../domain/tenant';
+import type { Queue } from '../notifications/claim';
+import { tenantOf } from '../notifications/notification';
 import { ATTEMPT, type AttemptSummary } from '../notifications/operator';
-import { msText, rowsOf, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { msText, rowsOf, runPrepared, type DbOrTransaction, type Reader } from '../postgres/connect';
 import { deliveryStatus, endedStatus } from '../schema';
-import { findEndpoint, type WebhookEndpoint } from './endpoints';
+import type { WebhookEndpoint } from './endpoints';
 
 /** Attempts are found through this many of the newest notifications of each kind. */
 const NOTIFICATIONS_LOOKED_AT = 100;
@@ -38,20 +40,38 @@ export async function lastAttempts(db: DbOrTransaction, of: WebhookEndpoint, mos
   };
 }
 
-const ATTEMPTS_REMEMBERED = 10;
+export interface LastPace {
+  readonly queue: Queue;
+  readonly endpointId: string;
+  /** Of the newest attempt that has ended; null: none has. */
+  readonly outcome: AttemptSummary['outcome'];
+  readonly durationMs: number | null;
+}
 
-/**
- * How an endpoint has answered lately, newest attempt first.
- * @returns null when the partner has no endpoint in that environment
- */
-export async function endpointHistory(db: DbOrTransaction, { partnerId, environment }: Tenant) {
-  const endpoint = await findEndpoint(db, partnerId, environment);
-  if (endpoint === null) return null;
-  const { ended } = await lastAttempts(db, endpoint, ATTEMPTS_REMEMBERED);
-  return {
-    endpointId: endpoint.endpointId,
-    attempts: ended.flatMap(({ outcome, durationMs }) => (outcome === null ? [] : [{ outcome, durationMs }])),
-  };
+// The newest of the notifications that were delivered, or wait for their next attempt.
+const PACES = `
+  select q.queue, e.endpoint_id as "endpointId", a.outcome, a.duration_ms as "durationMs"
+  from unnest($1::text[], $2::text[], $3::text[]) as q (queue, partner_id, environment)
+  join webhook_endpoints e on e.partner_id = q.partner_id and e.environment = q.environment and e.state = 'active'
+  left join lateral (
+    select a.outcome, a.duration_ms from (
+      (select notification_id from notifications n
+        where n.partner_id = q.partner_id and n.environment = q.environment and n.end_state is not null
+          and (${endedStatus('n.')}) = 'delivered'
+        order by notification_id desc limit 1)
+      union all
+      (select notification_id from deliveries d
+        where d.partner_id = q.partner_id and d.environment = q.environment and (${deliveryStatus('d.')}) = 'retrying'
+        order by notification_id desc limit 1)) newest
+    join delivery_attempts a using (notification_id)
+    where a.endpoint_id = e.endpoint_id and a.finished_at is not null
+    order by a.started_at desc limit 1) a on true`;
+
+/** How the newest attempts to the active endpoints of these queues went. */
+export async function lastPaces(reader: Reader, queues: readonly Queue[]): Promise<readonly LastPace[]> {
+  const tenants = queues.map(tenantOf);
+  const names = [tenants.map(({ partnerId }) => partnerId), tenants.map(({ environment }) => environment)];
+  return runPrepared<LastPace>(reader, PACES, [queues, ...names]);
 }
 
 interface Queued {

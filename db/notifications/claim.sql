@@ -44,17 +44,62 @@ CREATE OR REPLACE FUNCTION earlier_events_1(
     AND (d.first_attempt_at IS NULL OR d.first_attempt_at > moment - order_wait)
 $$;
 
--- The claim of the dispatcher: takes up to "most" due notifications from the queues in turn, beginning
--- after the given queue. A queue has at most "slots" first attempts under way, over all workers.
--- Priority 0 goes before 1.
+-- The queues with due rows, found through the newest "most" due rows, so that a backlog of millions costs no more.
+-- "rows": how many of these are of the queue. When all together are "most", there may be other queues (queued_queues).
+CREATE OR REPLACE FUNCTION due_queues_1(most integer)
+RETURNS TABLE (partner_id text, environment text, due_since timestamptz, rows integer) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+  moment constant timestamptz := service_now();
+BEGIN
+  RETURN QUERY
+  WITH newest AS MATERIALIZED (
+    SELECT d.partner_id, d.environment, d.due_at FROM deliveries d
+    WHERE d.state = 'queued' AND d.due_at <= moment
+    ORDER BY d.due_at DESC LIMIT most)
+  SELECT n.partner_id, n.environment, min(n.due_at), count(*)::integer FROM newest n GROUP BY 1, 2;
+END $$;
+
+-- The next "most" queues behind the given one, in their order, with the time since when their first row is due; null:
+-- nothing of it is due yet. The index leads from one to the next, so that a queue costs one row.
+CREATE OR REPLACE FUNCTION queued_queues_1(most integer, after_partner text, after_environment text)
+RETURNS TABLE (partner_id text, environment text, due_since timestamptz) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+  moment constant timestamptz := service_now();
+BEGIN
+  RETURN QUERY
+  WITH RECURSIVE walk AS (
+    SELECT after_partner AS partner_id, after_environment AS environment, NULL::smallint AS priority, NULL::timestamptz AS due_at
+    UNION ALL
+    SELECT next.*
+    FROM walk w CROSS JOIN LATERAL (
+      SELECT d.partner_id, d.environment, d.priority, d.due_at FROM deliveries d
+      WHERE d.state = 'queued' AND (d.partner_id, d.environment) > (w.partner_id, w.environment)
+      ORDER BY d.partner_id, d.environment, d.priority, d.due_at LIMIT 1) next)
+  SELECT w.partner_id, w.environment, CASE
+    WHEN w.due_at <= moment THEN w.due_at
+    WHEN w.priority = 0 THEN (
+      SELECT d.due_at FROM deliveries d
+      WHERE d.state = 'queued' AND d.partner_id = w.partner_id AND d.environment = w.environment
+        AND d.priority = 1 AND d.due_at <= moment
+      ORDER BY d.due_at LIMIT 1) END
+  FROM walk w WHERE w.priority IS NOT NULL LIMIT most;
+END $$;
+
+-- The claim of the dispatcher: takes up to "most" notifications from the given queues, those that have been due for
+-- "grace". A queue has at most "slots" first attempts under way, over all workers. Priority 0 goes before 1.
+-- "remaining" has the queues with due rows that were left, and why: "more" of them can be taken now; they wait for a slot
+-- or an earlier event ("waits"); another claim has the queue ("contended").
 --
 -- The claims of one queue take turns by an advisory lock, because each has to count what the claims
 -- before it have taken, which row locks do not show. Each statement of this function has its own
--- snapshot, and the counting one is newer than the locks. A claim never waits: it skips a queue that
--- another claim has locked, and reports that as "contended".
-CREATE OR REPLACE FUNCTION claim_notifications_1(
-  most integer, slots integer, lease interval, order_wait interval, after_partner text, after_environment text,
-  OUT claimed json, OUT waiting boolean, OUT contended boolean, OUT last_partner text, OUT last_environment text
+-- snapshot, and the counting one is newer than the locks. A claim never waits.
+CREATE OR REPLACE FUNCTION claim_notifications_2(
+  most integer, slots integer, lease interval, order_wait interval, grace interval, partners text[], environments text[],
+  OUT claimed json, OUT remaining json
 ) LANGUAGE plpgsql
 -- These settings make plans follow the indexes, because the statistics of a table that fills and
 -- empties mislead. Without them the first claim of a backlog of 100,000 reads all of it (0.2 to 0.4 s).
@@ -62,97 +107,67 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET e
 AS $$
 DECLARE
   moment constant timestamptz := service_now();
-  queue record;
-  partners text[] := '{}';
-  environments text[] := '{}';
-  bulk boolean := false;
+  due_by constant timestamptz := moment - grace;
+  of_partners text[];
+  of_environments text[];
+  of_free integer[];
+  of_tests_wait boolean[];
+  contended json;
+  share integer;
   taken text[] := '{}';
+  taken_of text[] := '{}';
   more text[];
+  more_of text[];
 BEGIN
   -- A claim that a crash of Postgres undoes is made again, and no workflow is started twice, so the
   -- commit need not wait for the disk.
   PERFORM set_config('synchronous_commit', 'off', true);
   claimed := '[]';
-  waiting := false;
-  contended := false;
-  last_partner := after_partner;
-  last_environment := after_environment;
 
-  -- The queues with due rows, in turn. The index leads from one to the next, so that a backlog costs
-  -- one row.
-  FOR queue IN
-    WITH RECURSIVE walk AS (
-      SELECT after_partner AS partner_id, after_environment AS environment, NULL::smallint AS priority, NULL::timestamptz AS due_at,
-        false AS wrapped
-      UNION ALL
-      SELECT next.*
-      FROM walk w CROSS JOIN LATERAL (
-        (SELECT d.partner_id, d.environment, d.priority, d.due_at, w.wrapped FROM deliveries d
-          WHERE d.state = 'queued' AND (d.partner_id, d.environment) > (w.partner_id, w.environment)
-          ORDER BY d.partner_id, d.environment, d.priority, d.due_at LIMIT 1)
-        UNION ALL
-        (SELECT d.partner_id, d.environment, d.priority, d.due_at, true FROM deliveries d
-          WHERE NOT w.wrapped AND d.state = 'queued'
-          ORDER BY d.partner_id, d.environment, d.priority, d.due_at LIMIT 1)
-        LIMIT 1) next
-      WHERE NOT next.wrapped OR (next.partner_id, next.environment) <= (after_partner, after_environment))
-    SELECT w.partner_id, w.environment, bulk.due AS bulk
-    FROM walk w CROSS JOIN LATERAL (
-      -- This is no EXISTS, which the planner may turn into a hash of all due rows.
-      SELECT CASE w.priority WHEN 0 THEN 0 < (SELECT count(*) FROM (
-        SELECT FROM deliveries d
-        WHERE d.state = 'queued' AND d.partner_id = w.partner_id AND d.environment = w.environment
-          AND d.priority = 1 AND d.due_at <= moment
-        LIMIT 1) one)
-      ELSE w.due_at <= moment END AS due) bulk
-    WHERE w.due_at <= moment OR bulk.due
-  LOOP
-    last_partner := queue.partner_id;
-    last_environment := queue.environment;
-    -- The end of the pause sends a hint, so nothing waits for a claim here.
-    CONTINUE WHEN deliveries_paused_1(queue.partner_id, queue.environment);
-    IF (SELECT q.free <= 0 FROM delivery_queue_1(queue.partner_id, queue.environment, slots, moment) q) THEN
-      waiting := true;
-    -- Two queues with the same hash exclude each other, which is rare and harmless.
-    ELSIF NOT pg_try_advisory_xact_lock(
-      hashtext('claim_notifications'), hashtext(queue.partner_id || '/' || queue.environment))
-    THEN
-      contended := true;
-    ELSE
-      partners := partners || queue.partner_id;
-      environments := environments || queue.environment;
-      bulk := bulk OR queue.bulk;
-      EXIT WHEN cardinality(partners) = most;
-    END IF;
-  END LOOP;
-  waiting := waiting OR contended;
-  IF cardinality(partners) = 0 THEN
+  -- The end of a pause sends a hint, so nothing waits for a claim in a paused queue. Two queues with the same hash
+  -- exclude each other, which is rare and harmless.
+  SELECT coalesce(array_agg(q.partner_id) FILTER (WHERE q.locked), '{}'), coalesce(array_agg(q.environment) FILTER (WHERE q.locked), '{}'),
+    coalesce(json_agg(json_build_object('queue', q.partner_id || '/' || q.environment, 'why', 'contended')) FILTER (WHERE NOT q.locked), '[]')
+  INTO of_partners, of_environments, contended
+  FROM (
+    SELECT l.partner_id, l.environment, pg_try_advisory_xact_lock(
+      hashtext('claim_notifications'), hashtext(l.partner_id || '/' || l.environment)) AS locked
+    FROM unnest(partners, environments) AS l (partner_id, environment)
+    WHERE NOT deliveries_paused_1(l.partner_id, l.environment) OFFSET 0) q;
+  remaining := contended;
+  IF cardinality(of_partners) = 0 THEN
     RETURN;
   END IF;
 
-  -- This counts the slots again, because the snapshot of the walk may be older than the last claim.
+  -- The snapshot of this statement is newer than the locks.
+  SELECT array_agg(l.partner_id), array_agg(l.environment), array_agg(q.free), array_agg(q.tests_wait)
+  INTO of_partners, of_environments, of_free, of_tests_wait
+  FROM unnest(of_partners, of_environments) AS l (partner_id, environment)
+  CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q;
+
+  share := most / cardinality(of_partners);
   FOR urgency IN 0..1 LOOP
-    EXIT WHEN urgency = 1 AND NOT bulk;
-    SELECT array_agg(ready.notification_id) INTO more
+    SELECT array_agg(ready.notification_id), array_agg(ready.queue) INTO more, more_of
     FROM (
-      SELECT d.notification_id
-      FROM unnest(partners, environments) AS l (partner_id, environment)
-      CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q
+      SELECT d.notification_id, q.partner_id || '/' || q.environment AS queue
+      FROM unnest(of_partners, of_environments, of_free, of_tests_wait) AS q (partner_id, environment, free, tests_wait)
       CROSS JOIN LATERAL (
         SELECT d.notification_id FROM deliveries d
-        WHERE d.state = 'queued' AND d.partner_id = l.partner_id AND d.environment = l.environment
-          AND d.priority = urgency AND d.due_at <= moment
+        WHERE d.state = 'queued' AND d.partner_id = q.partner_id AND d.environment = q.environment
+          AND d.priority = urgency AND d.due_at <= due_by
           AND NOT (q.tests_wait AND d.test)
           AND NOT EXISTS (SELECT FROM earlier_events_1(
             d.application_id, d.sequence, d.priority, order_wait, moment))
         ORDER BY d.due_at
-        LIMIT greatest(least(q.free, most / cardinality(partners)), 0)
+        LIMIT greatest(least(
+          q.free - cardinality(array_positions(taken_of, q.partner_id || '/' || q.environment)), share), 0)
         FOR UPDATE SKIP LOCKED) d
       LIMIT most - cardinality(taken)) ready;
     CONTINUE WHEN more IS NULL;
     -- Event: take.
     UPDATE deliveries d SET taken_at = moment, due_at = moment + lease WHERE d.notification_id = ANY (more);
     taken := taken || more;
+    taken_of := taken_of || more_of;
   END LOOP;
 
   -- The bounds exclude partitions, which an array does not. A row without a notification is claimed as
@@ -171,14 +186,21 @@ BEGIN
     WHERE d.notification_id = ANY (taken);
   END IF;
 
-  waiting := waiting OR cardinality(partners) = most OR EXISTS (
-    SELECT FROM unnest(partners, environments) AS l (partner_id, environment)
-    CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q
-    CROSS JOIN (VALUES (0), (1)) AS u (urgency)
-    -- Tests that wait are left to the next sweep, as they do not justify a claim after every attempt.
+  SELECT coalesce(json_agg(left_over.one), '[]') INTO remaining
+  FROM (
+    SELECT json_array_elements(contended) AS one
+    UNION ALL
+    SELECT json_build_object('queue', q.partner_id || '/' || q.environment, 'why', CASE
+      WHEN q.free > n.own AND (cardinality(taken) = most OR n.own >= share) THEN 'more' ELSE 'waits' END)
+    FROM unnest(of_partners, of_environments, of_free, of_tests_wait) AS q (partner_id, environment, free, tests_wait)
     CROSS JOIN LATERAL (
-      SELECT FROM deliveries d
-      WHERE d.state = 'queued' AND d.partner_id = l.partner_id AND d.environment = l.environment
-        AND d.priority = u.urgency AND d.due_at <= moment AND NOT (q.tests_wait AND d.test)
-      LIMIT 1) due);
+      SELECT cardinality(array_positions(taken_of, q.partner_id || '/' || q.environment)) AS own) n
+    WHERE EXISTS (
+      SELECT FROM (VALUES (0), (1)) AS u (urgency)
+      -- Tests that wait are left to the next sweep, as they do not justify a claim after every attempt.
+      CROSS JOIN LATERAL (
+        SELECT FROM deliveries d
+        WHERE d.state = 'queued' AND d.partner_id = q.partner_id AND d.environment = q.environment
+          AND d.priority = u.urgency AND d.due_at <= due_by AND NOT (q.tests_wait AND d.test)
+        LIMIT 1) due)) left_over;
 END $$;

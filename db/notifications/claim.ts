@@ -2,8 +2,8 @@ import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { LateReason } from '../../domain/lateness';
 import type { Tenant } from '../../domain/tenant';
 import { listInterruptions } from '../audit/lateness';
-import { columns, firstRow, hint, oneRow, runPrepared, type Reader } from '../postgres/connect';
-import { fromText, testIsDelayed, updateText, type NotificationRef } from './notification';
+import { columns, firstRow, hint, msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { fromText, tenantOf, testIsDelayed, updateText, type NotificationRef } from './notification';
 
 export interface ClaimedNotification extends NotificationRef, Tenant {
   readonly eventType: string;
@@ -16,52 +16,104 @@ export interface ClaimedNotification extends NotificationRef, Tenant {
   readonly interruptions?: readonly LateReason[];
 }
 
-/** The queue that a claim served last. The next claim begins after it. */
-export type Turn = Tenant | null;
+/** A queue by its name, `<partner>/<environment>` (queueName). */
+export type Queue = string;
+
+/**
+ * A queue in which a claim left due notifications. `more`: the next claim can take some. `waits`: for a slot of the
+ * endpoint, or for an earlier event. `contended`: another claim had the queue.
+ */
+interface Remaining {
+  readonly queue: Queue;
+  readonly why: 'more' | 'waits' | 'contended';
+}
 
 export interface Claim {
   readonly claimed: readonly ClaimedNotification[];
-  /**
-   * Due notifications were left, because their endpoint has no slot, an earlier event is under way, or
-   * there were more than `limit`. Tests that are slowed down do not count.
-   */
-  readonly waiting: boolean;
-  readonly contended: boolean;
-  readonly turn: Turn;
+  /** Queues whose only due notifications are tests that are slowed down are not among them. */
+  readonly remaining: readonly Remaining[];
 }
 
 export interface ClaimOptions {
+  /** Most notifications; not less than there are queues. */
   readonly limit: number;
   readonly slots: number;
   /** Claimed notifications are due again after this, in case their process dies. */
   readonly leaseMs: number;
-  readonly turn: Turn;
+  /** Notifications that have been due for less than this are left. */
+  readonly graceMs: number;
+  readonly queues: readonly Queue[];
 }
 
 const CLAIM = `
-  select claimed, waiting, contended, last_partner as partner, last_environment as environment
-  from claim_notifications_1($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
-    $5::text, $6::text)`;
+  select claimed, remaining
+  from claim_notifications_2($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
+    make_interval(secs => $5::float8), $6::text[], $7::text[])`;
 
 /** An outage is noted when it has lasted so long (db/processes.ts): a younger one has not been through any. */
 const LATE_MS = 45_000;
 
-/** Claims due notifications (claim.sql): endpoints in turn, live ones first, events in order. */
-export async function claimDue(reader: Reader, { limit, slots, leaseMs, turn }: ClaimOptions) {
-  type Row = Omit<Claim, 'turn'> & {
-    readonly partner: string;
-    readonly environment: Tenant['environment'] | '';
-  };
-  const after = [turn?.partnerId ?? '', turn?.environment ?? ''];
-  const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, ...after];
-  const { partner: partnerId, environment, ...claim } = await oneRow<Row>(reader, CLAIM, parameters);
+/** Claims due notifications of some queues (claim.sql): live ones first, events in order. */
+export async function claimDue(reader: Reader, options: ClaimOptions): Promise<Claim> {
+  const { limit, slots, leaseMs, graceMs, queues } = options;
+  const names = queues.map(tenantOf);
+  const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, graceMs / 1_000];
+  const partners = names.map(({ partnerId }) => partnerId);
+  const environments = names.map(({ environment }) => environment);
+  const claim = await oneRow<Claim>(reader, CLAIM, [...parameters, partners, environments]);
   const late = claim.claimed.filter(({ generation, ageMs }) => generation > 1 || ageMs > LATE_MS);
+  if (late.length === 0) return claim;
   const found = await interruptionsOf(reader, late);
   const claimed = claim.claimed.map((one) => {
     const interruptions = found.filter(({ notificationId }) => notificationId === one.notificationId);
     return interruptions.length === 0 ? one : { ...one, interruptions };
   });
-  return { ...claim, claimed, turn: environment === '' ? null : { partnerId, environment } };
+  return { ...claim, claimed };
+}
+
+/** A sweep finds queues through this many of the newest due notifications. */
+const ROWS_SWEPT = 2_000;
+/** When there are more, it also visits so many queues, one after the other, and the next sweep continues. */
+const QUEUES_VISITED = 500;
+
+const DUE_QUEUES = `
+  select partner_id || '/' || environment as queue, rows, ${msText('service_now() - due_since')} as "dueForMs"
+  from due_queues_1(${ROWS_SWEPT})`;
+const QUEUED_QUEUES = `
+  select partner_id || '/' || environment as queue, ${msText('service_now() - due_since')} as "dueForMs"
+  from queued_queues_1(${QUEUES_VISITED}, $1, $2)`;
+
+export interface DueQueue {
+  readonly queue: Queue;
+  /** For how long at least something in it has been due, in milliseconds. */
+  readonly dueForMs: number;
+}
+
+export interface Sweep {
+  readonly due: readonly DueQueue[];
+  /** Whether these are all queues with due notifications. */
+  readonly complete: boolean;
+  /** Where the next sweep continues. */
+  readonly after: Queue;
+}
+
+/** Looks for queues with due notifications. Paused queues are among them. @param after '' for the first */
+export async function sweepQueues(reader: Reader, after: Queue): Promise<Sweep> {
+  const newest = await runPrepared<DueQueue & { readonly rows: number }>(reader, DUE_QUEUES);
+  const rows = newest.reduce((sum, one) => sum + one.rows, 0);
+  if (rows < ROWS_SWEPT) return { due: newest, complete: true, after: '' };
+  const { partnerId, environment } = tenantOf(after);
+  type Visited = { readonly queue: Queue; readonly dueForMs: number | null };
+  const visited = await runPrepared<Visited>(reader, QUEUED_QUEUES, [partnerId, environment]);
+  const due = new Map(newest.map(({ queue, dueForMs }) => [queue, dueForMs]));
+  for (const { queue, dueForMs } of visited)
+    if (dueForMs !== null) due.set(queue, Math.max(dueForMs, due.get(queue) ?? 0));
+  return {
+    due: [...due].map(([queue, dueForMs]) => ({ queue, dueForMs })),
+    complete: false,
+    // Behind the last queue the next sweep begins with the first.
+    after: visited.length < QUEUES_VISITED ? '' : (visited.at(-1)?.queue ?? ''),
+  };
 }
 
 /** These details are for people. Their notifications are claimed by now, and wait for nothing else. */

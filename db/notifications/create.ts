@@ -6,7 +6,7 @@ import type { Application } from '../applications/applications';
 import { hasActiveEndpoint, noActiveEndpoint, TENANT } from '../endpoints/endpoints';
 import { hint, oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
 import type { notifications } from '../schema';
-import { SOMETHING_IS_DUE } from './notification';
+import { isDue } from './notification';
 import { addMonth, monthUse, THIS_MONTH, TAKE_UNIT, TestLimitReached, TEST_LIMIT_PER_MONTH } from './quota';
 
 const STORE_STATUS = `
@@ -47,7 +47,7 @@ export async function insertStatusNotification(
   const ids = [notificationId, eventId, `credit_application.${state}`, partnerId, environment, applicationId];
   const rest = [sequence, merchantReference, body, createdAt.toISOString(), requestId, traceParent];
   const stored = await oneRow<{ state: string }>(tx, STORE_STATUS, [...ids, ...rest]);
-  if (stored.state === 'queued') hint(tx, SOMETHING_IS_DUE);
+  if (stored.state === 'queued') hint(tx, isDue(application));
 }
 
 export interface NewTestNotification
@@ -84,7 +84,7 @@ export async function insertTestNotification(reader: Reader, wanted: NewTestNoti
   for (;;) {
     const { active, counted, stored } = await oneRow<Outcome>(reader, STORE_TEST, values);
     if (stored) {
-      hint(reader, SOMETHING_IS_DUE);
+      hint(reader, isDue(wanted));
       return;
     }
     if (!active) throw noActiveEndpoint(wanted);

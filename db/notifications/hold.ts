@@ -5,7 +5,7 @@ import { columns, hint, oneRow, rowsOf, runPrepared } from '../postgres/connect'
 import type { Db, DbOrTransaction, Reader } from '../postgres/connect';
 import type { deliveryPauses } from '../schema';
 import { endNotification } from './attempt';
-import { SOMETHING_IS_DUE, updateText, type NotificationRef } from './notification';
+import { isDue, updateText, type NotificationRef } from './notification';
 
 export const HELD_FOR_DAYS = 30;
 export const EXPIRY_WARNING_DAYS = 7;
@@ -72,7 +72,7 @@ export async function releaseHeld(db: Db, of: Tenant, { limit }: { limit: number
   return db.transaction(async (tx) => {
     if ((await runPrepared(tx, LOCK_ENDPOINT, [of.partnerId, of.environment])).length === 0) return 0;
     const rows = await runPrepared(tx, RELEASE, [of.partnerId, of.environment, limit]);
-    if (rows.length > 0) hint(tx, SOMETHING_IS_DUE);
+    if (rows.length > 0) hint(tx, isDue(of));
     return rows.length;
   });
 }
@@ -164,7 +164,7 @@ export async function pauseDeliveries(tx: DbOrTransaction, of: Tenant, actor: st
  */
 export async function resumeDeliveries(tx: DbOrTransaction, of: Tenant, actor: string): Promise<boolean> {
   const resumed = await runPrepared(tx, RESUME, [of.partnerId, of.environment, actor]);
-  if (resumed.length > 0) hint(tx, SOMETHING_IS_DUE);
+  if (resumed.length > 0) hint(tx, isDue(of));
   return resumed.length > 0;
 }
 

@@ -98,7 +98,17 @@ export const NOTIFICATIONS_CHANNEL = 'notifications';
 /** API processes listen here for the first attempts of tests that a caller waits for. */
 export const ATTEMPTS_CHANNEL = 'attempts';
 
-/** Something is due now, and a claim will find it. Equal hints are sent once. */
+/** The queue of a partner and environment, which has one endpoint. Partner ids contain no slash. */
+export const queueName = ({ partnerId, environment }: Tenant): string => `${partnerId}/${environment}`;
+
+export function tenantOf(queue: string): Tenant {
+  const [partnerId = '', environment = ''] = queue.split('/');
+  return { partnerId, environment: environment as Tenant['environment'] };
+}
+
+/** Something is due now in this queue; the worker that the queue belongs to claims it. Equal hints are sent once. */
+export const isDue = (of: Tenant): Hint => ({ channel: NOTIFICATIONS_CHANNEL, payload: queueName(of) });
+/** The same where the queue is not known: every worker looks. */
 export const SOMETHING_IS_DUE: Hint = { channel: NOTIFICATIONS_CHANNEL, payload: 'due' };
 export const recoveryIsWanted = (id: string): Hint => ({ channel: NOTIFICATIONS_CHANNEL, payload: id });
 export const testHasMoved = (id: string): Hint => ({ channel: ATTEMPTS_CHANNEL, payload: id });

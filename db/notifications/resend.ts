@@ -4,7 +4,7 @@ import { appendChange, type Change } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
 import { type Db, type DbOrTransaction, hint, runPrepared } from '../postgres/connect';
 import { Refused } from '../refused';
-import { fromText, lockNotification, SOMETHING_IS_DUE, updateText, type Notification } from './notification';
+import { fromText, isDue, lockNotification, updateText, type Notification } from './notification';
 import { monthUse, reserveMonth, TestLimitReached } from './quota';
 
 interface ResentNotification {
@@ -77,7 +77,7 @@ export async function resendNotification(
   const reserved = isTest ? await unitOfTest(tx, was) : null;
   if (state === 'held') await runPrepared(tx, RELEASE, [notificationId, priority, recoveryId]);
   else await runPrepared(tx, BEGIN, [notificationId, priority, recoveryId, reserved]);
-  hint(tx, SOMETHING_IS_DUE);
+  hint(tx, isDue(was));
   return { was, generation: was.generation + 1 };
 }
 

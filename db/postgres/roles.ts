@@ -126,7 +126,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
   processes: {
     api: 'select (process_id, temporal_at), insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at)',
     worker:
-      'select, insert (process_id, kind, host, build, temporal_at, cut_off_since), update (seen_at, temporal_at, cut_off_since, stopped_at), delete',
+      'select, insert (process_id, kind, host, build, temporal_at, cut_off_since, seat), ' +
+      'update (seen_at, temporal_at, cut_off_since, seat, stopped_at), delete',
     ops: 'select',
   },
   outages: { worker: 'select, insert (kind, began_at), update (ended_at)', ops: 'select' },
@@ -157,7 +158,9 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'service_now()': PROCESSES,
   'service_month()': PROCESSES,
   'ulid_floor(timestamptz)': PROCESSES,
-  'claim_notifications_1(int, int, interval, interval, text, text)': ['worker'],
+  'due_queues_1(int)': ['worker'],
+  'queued_queues_1(int, text, text)': ['worker'],
+  'claim_notifications_2(int, int, interval, interval, interval, text[], text[])': ['worker'],
   'deliveries_paused_1(text, text)': PROCESSES,
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, interval, timestamptz)': ['worker', 'ops'],

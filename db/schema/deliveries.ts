@@ -93,6 +93,10 @@ export const deliveries = pgTable(
     index('deliveries_queue')
       .on(t.partnerId, t.environment, t.priority, t.dueAt)
       .where(sql`${t.state} = 'queued'`),
+    // A sweep finds the queues with due rows; figures and alerts look for the oldest.
+    index('deliveries_due')
+      .on(t.dueAt)
+      .where(sql`${t.state} = 'queued'`),
     // The claim counts slots in use and tests under way.
     index('deliveries_slots')
       .on(t.partnerId, t.environment)

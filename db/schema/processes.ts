@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { check, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { check, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
 /** The API and worker processes of the last day. Each writes every ten seconds that it runs. */
@@ -16,6 +16,8 @@ export const processes = pgTable(
     temporalAt: moment('temporal_at'),
     /** Since when its network reaches nobody: workers only. */
     cutOffSince: moment('cut_off_since'),
+    /** The number under which queues belong to a worker that starts deliveries; null: it starts none. */
+    seat: smallint('seat'),
     stoppedAt: moment('stopped_at'),
   },
   (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],

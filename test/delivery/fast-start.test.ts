@@ -42,6 +42,11 @@ async function withoutClaims<T>(partnerId: string, task: () => Promise<T>): Prom
   return done.result;
 }
 
+async function startsWithoutSlot(): Promise<number> {
+  const paths = await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total');
+  return Number(/\{path="no_slot"\} (\d+)/.exec(paths)?.[1] ?? 0);
+}
+
 /** @returns the local activities that took part. */
 const deliver = async (partnerId: string) => delivered(await store(partnerId));
 
@@ -61,14 +66,39 @@ test('what an earlier process has seen counts', async () => {
   const partnerId = await fastPartner();
   await service.stop();
   worker = await startWorker();
-  // The first one makes it look.
+  expect(await deliver(partnerId)).toEqual(FAST);
+});
+
+test('an endpoint that nobody has sent to is tried; one that was slow takes the regular path until it is fast again', async () => {
+  const partnerId = await service.newPartner();
+  expect(await deliver(partnerId)).toEqual(FAST);
+  service.receiver.behave(() => (response) => void setTimeout(() => response.writeHead(200).end(), 600));
+  expect(await deliver(partnerId)).toEqual(FAST);
+  service.receiver.behave(() => 200);
   expect(await deliver(partnerId)).toEqual([]);
   expect(await deliver(partnerId)).toEqual(FAST);
+});
+
+test('new endpoints that hang have a quarter of the slots, and leave the others', async () => {
+  const known = await fastPartner();
+  const held: (() => void)[] = [];
+  const here = service.receiver.received.length;
+  service.receiver.behave((nth) =>
+    nth >= here + 8 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
+  );
+  const partners = await Promise.all(Array.from({ length: 8 }, () => service.newPartner()));
+  const notifications = await Promise.all(partners.map(store));
+  await until(() => held.length === 8, 'all eight are at their endpoints');
+  expect(await deliver(known)).toEqual(FAST);
+  for (const answer of held) answer();
+  const taken = await Promise.all(notifications.map(delivered));
+  expect(taken.filter((path) => path.length > 0)).toEqual(Array.from({ length: 3 }, () => FAST));
 });
 
 test('an endpoint that begins to hang holds half of the slots at most, and others are served meanwhile', async () => {
   const [hanging, other] = [await fastPartner(), await fastPartner()];
   const held: (() => void)[] = [];
+  const withoutSlot = await startsWithoutSlot();
   const here = service.receiver.received.length;
   service.receiver.behave((nth) =>
     nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
@@ -79,9 +109,7 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   );
   await until(() => held.length === 15, 'all fifteen are at the endpoint');
   // Three of them may be there before the answers to their starts.
-  const { registry } = worker.worker;
-  const paths = () => registry.getSingleMetricAsString('pfqs_delivery_path_total');
-  await until(async () => /\{path="no_slot"\} 3/.test(await paths()), 'three have no slot');
+  await until(async () => (await startsWithoutSlot()) === withoutSlot + 3, 'three have no slot');
   // All slots are taken.
   expect(await deliver(other)).toEqual([]);
   // A fast attempt takes less than half a second.

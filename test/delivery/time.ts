@@ -64,7 +64,7 @@ export async function openStage(temporal: TestTemporal) {
   });
   const taskQueue = randomTaskQueue();
   const fastPath = createFastPath({
-    speed: { fast: () => endpointId },
+    speed: { of: () => (endpointId === null ? null : { endpointId, pace: 'fast' }) },
     slots: 20,
     monotonicMs: () => performance.now(),
   });

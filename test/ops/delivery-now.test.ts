@@ -1,6 +1,6 @@
 import { openAttempt } from '../../db/notifications/attempt';
-import { claimDue } from '../../db/notifications/claim';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
+import { claimAll } from '../support/claims';
 import { newPartner, putInState, storeStatus, storeTest } from '../support/notifications';
 import { attempt } from '../support/partner-events';
 import { FAILED } from '../support/values';
@@ -13,8 +13,7 @@ beforeEach(async () => {
   ({ partnerId } = await newPartner(ops.database, ops.webhookKeys ?? ''));
 });
 
-const claim = () =>
-  claimDue(ops.database.db, { limit: 100, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT, turn: null });
+const claim = () => claimAll(ops.database.db, { limit: 100, leaseMs: 60_000, slots: SENDS_PER_ENDPOINT });
 
 /** A first attempt that was answered with 503, and the next in some time. */
 const failedOnce = (notificationId: string) => attempt(ops.database, notificationId, FAILED, 300_000);

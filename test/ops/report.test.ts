@@ -1,6 +1,6 @@
-import { claimDue } from '../../db/notifications/claim';
 import { endNotification } from '../../db/notifications/attempt';
 import { releaseHeld } from '../../db/notifications/hold';
+import { claimAll } from '../support/claims';
 import {
   advanceServiceClock,
   newPartner,
@@ -86,7 +86,7 @@ test('a claim says of a late event what was in its way, for the page of its work
   await database.sql`insert into outages (kind, began_at, ended_at)
     values ('temporal', service_now() - interval '1 s', service_now() + interval '50 s')`;
   const claim = () =>
-    claimDue(database.sql, { limit: 100, slots: 100, leaseMs: 0, turn: null }).then(({ claimed }) =>
+    claimAll(database.sql, { limit: 100, slots: 100, leaseMs: 0 }).then(({ claimed }) =>
       claimed.find(({ notificationId }) => notificationId === id),
     );
   expect(await claim()).toEqual(expect.not.objectContaining({ interruptions: expect.anything() }));

@@ -138,6 +138,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
         environment: {
           DATABASE_TIMEOUT_MS: '20000',
           WEBHOOK_LOCAL_TARGETS: localTargets(receiver.port, receiverPort),
+          ...(path === 'regular' && { FAST_SLOTS: '0' }),
           ...options.environment,
           ...environment,
         },

@@ -12,6 +12,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     TEST_LADDER_SECONDS: testLadder,
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
+    FAST_SLOTS: fastSlots,
     TRY_EVERY_MS: tryEveryMs,
     SENDS_AT_ONCE: mostSends,
     BUSY_ROUNDS: mostBusyRounds,
@@ -26,6 +27,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     ...(reconcileAfterMs !== undefined && { reconcileAfterMs: Number(reconcileAfterMs) }),
     ...(tryEveryMs !== undefined && { tryEveryMs: Number(tryEveryMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
+    ...(fastSlots !== undefined && { fastSlots: Number(fastSlots) }),
     ...(mostSends !== undefined && { mostSends: Number(mostSends) }),
     ...(mostBusyRounds !== undefined && { mostBusyRounds: Number(mostBusyRounds) }),
   };

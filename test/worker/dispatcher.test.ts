@@ -1,4 +1,4 @@
-import type { Claim, ClaimedNotification } from '../../db/notifications/claim';
+import type { Claim, ClaimedNotification, ClaimOptions, Sweep } from '../../db/notifications/claim';
 import { createClaimPace, startDispatcher } from '../../worker/dispatcher';
 import { until } from '../support/delivery';
 
@@ -13,12 +13,21 @@ const one = (notificationId: string): ClaimedNotification => ({
   traceParent: null,
   ageMs: 0,
 });
-const NOTHING: Claim = { claimed: [], waiting: false, contended: false, turn: null };
+const NOTHING: Claim = { claimed: [], remaining: [] };
+const QUEUE = 'P100001/live';
+const sweepOf = (...queues: string[]): Sweep => ({
+  due: queues.map((queue) => ({ queue, dueForMs: 0 })),
+  complete: true,
+  after: '',
+});
 
 type Deps = Parameters<typeof startDispatcher>[0];
 /** A dispatcher of which all else does nothing. */
 const dispatcherOf = (deps: Pick<Deps, 'claim' | 'start' | 'sweepMs'> & Partial<Deps>) =>
   startDispatcher({
+    sweep: async () => sweepOf(QUEUE),
+    isMine: () => true,
+    enabled: () => true,
     markStarted: async () => undefined,
     giveBack: async () => undefined,
     onStarted: () => undefined,
@@ -65,6 +74,129 @@ test('a start that fails is given back, and claimed again after a second althoug
   expect(given).toEqual([['a', 1_000]]);
   const [first = 0, second = 0] = claimedAtMs;
   expect(second - first).toBeGreaterThan(900);
+});
+
+describe('which queues are claimed', () => {
+  type Asked = Pick<ClaimOptions, 'queues' | 'graceMs'>;
+  /** A dispatcher that owns `a…`, and what it asked for. */
+  function dispatcher(
+    answer: (asked: Asked) => Claim,
+    deps: Partial<Deps> & { readonly sweeps?: readonly Sweep[] } = {},
+  ) {
+    const asked: Asked[] = [];
+    const sweeps = [...(deps.sweeps ?? [])];
+    const made = dispatcherOf({
+      claim: async ({ queues, graceMs }) => {
+        asked.push({ queues, graceMs });
+        return answer({ queues, graceMs });
+      },
+      sweep: async () => sweeps.shift() ?? sweepOf(),
+      isMine: (queue) => queue.startsWith('a'),
+      start: async () => undefined,
+      sweepMs: 60_000,
+      ...deps,
+    });
+    return { ...made, asked };
+  }
+  const left = (queue: string, why: 'more' | 'waits' | 'contended'): Claim => ({
+    claimed: [],
+    remaining: [{ queue, why }],
+  });
+  const turns = (count: number) => new Promise((resolve) => setTimeout(resolve, 10 * count));
+
+  test('a hint of its own queue is claimed at once, one of another worker is not', async () => {
+    const { hear, stop, asked } = dispatcher(() => NOTHING);
+    await turns(1);
+    hear('b/live');
+    hear('a/live');
+    await until(() => asked.length > 0, 'a claim');
+    await turns(3);
+    expect(asked).toEqual([{ queues: ['a/live'], graceMs: 0 }]);
+    await stop();
+  });
+
+  test('a queue of another worker is claimed when it has been due for a second, and only what has been', async () => {
+    const due = [
+      { queue: 'b/live', dueForMs: 999 },
+      { queue: 'c/live', dueForMs: 1_000 },
+    ];
+    const { stop, asked } = dispatcher(() => NOTHING, { sweeps: [{ due, complete: true, after: '' }] });
+    await until(() => asked.length > 0, 'a claim');
+    await turns(3);
+    expect(asked).toEqual([{ queues: ['c/live'], graceMs: 1_000 }]);
+    await stop();
+  });
+
+  test('a queue in which everything waits is claimed again when one of its attempts has ended, and not before', async () => {
+    let claims = 0;
+    const { hear, attemptEnded, stop, asked } = dispatcher(() => {
+      claims += 1;
+      return claims === 1
+        ? { claimed: [{ ...one('first'), partnerId: 'a' }], remaining: [{ queue: 'a/live', why: 'waits' }] }
+        : NOTHING;
+    });
+    await turns(1);
+    hear('a/live');
+    await until(() => asked.length === 1, 'the first claim');
+    attemptEnded('of another queue');
+    await turns(5);
+    expect(asked).toHaveLength(1);
+    attemptEnded('first');
+    await until(() => asked.length === 2, 'the second');
+    await stop();
+  });
+
+  test('queues with more have their turn behind the others', async () => {
+    const answers = [left('a1/live', 'more'), NOTHING, NOTHING];
+    const { hear, stop, asked } = dispatcher(() => answers.shift() ?? NOTHING, { batch: 1 });
+    await turns(1);
+    for (const queue of ['a1/live', 'a2/live']) hear(queue);
+    await until(() => asked.length === 3, 'three claims');
+    expect(asked.flatMap(({ queues }) => queues)).toEqual(['a1/live', 'a2/live', 'a1/live']);
+    await stop();
+  });
+
+  test('a queue that another claim has is claimed again, after a pause', async () => {
+    const answers = [left('a/live', 'contended'), NOTHING];
+    const { hear, stop, asked } = dispatcher(() => answers.shift() ?? NOTHING);
+    await turns(1);
+    hear('a/live');
+    await until(() => asked.length === 2, 'two claims');
+    await stop();
+  });
+
+  test('a queue of another worker in which everything waits is left alone for longer each time', async () => {
+    let nowMs = 0;
+    const sweeps = Array.from({ length: 12 }, (_, nth): Sweep => {
+      return { due: [{ queue: 'b/live', dueForMs: 5_000 + nth }], complete: true, after: '' };
+    });
+    const at: number[] = [];
+    let swept = 0;
+    const { wake, stop } = dispatcher(() => (at.push(nowMs), left('b/live', 'waits')), {
+      monotonicMs: () => nowMs,
+      sweep: async () => ((swept += 1), sweeps.shift() ?? sweepOf()),
+    });
+    for (let second = 0; second < 12; second += 1) {
+      await until(() => swept === second + 1, 'a sweep');
+      await turns(1);
+      nowMs += 1_000;
+      wake();
+    }
+    expect(at).toEqual([0, 1_000, 3_000, 7_000]);
+    await stop();
+  });
+
+  test('nothing is claimed while deliveries start on another build', async () => {
+    let enabled = false;
+    const { hear, wake, stop, asked } = dispatcher(() => NOTHING, { enabled: () => enabled });
+    hear('a/live');
+    await turns(3);
+    expect(asked).toEqual([]);
+    enabled = true;
+    wake();
+    await until(() => asked.length === 1, 'a claim');
+    await stop();
+  });
 });
 
 describe('the pace of claims', () => {

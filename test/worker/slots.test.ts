@@ -2,10 +2,11 @@ import {
   createEndpointSpeed,
   createFastPath,
   type AttemptPace,
-  type EndpointHistory,
   createSendSlots,
+  type EndpointSpeed,
   type SendSlots,
 } from '../../worker/slots';
+import type { LastPace } from '../../db/endpoints/attempts';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
 
@@ -13,81 +14,54 @@ const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
 const FAST: AttemptPace = { outcome: 'delivered', durationMs: 499 };
 const SLOW: AttemptPace = { outcome: 'delivered', durationMs: 500 };
-const times = (count: number, pace = FAST) => Array.from({ length: count }, () => pace);
 /** Lets what has ended leave its slot. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** @param history what the database remembers */
-const speedOf = (history: EndpointHistory | null = null) =>
-  createEndpointSpeed({ recall: async () => history, onError: () => undefined });
+const pace = (speed: EndpointSpeed, of: Tenant = OF) => speed.of(of)?.pace;
+const recalled = (last: AttemptPace | null): LastPace => ({
+  queue: 'P100001/live',
+  endpointId: 'whe_1',
+  ...(last ?? { outcome: null, durationMs: null }),
+});
 
 describe('how fast an endpoint is', () => {
-  const ten = times(10);
   const failed: AttemptPace = { outcome: 'failed', durationMs: 3 };
-  test.each<[string, readonly AttemptPace[], boolean]>([
-    ['nine fast attempts', times(9), false],
-    ['ten', ten, true],
-    ['ten, a failure and nine', [...ten, failed, ...times(9)], false],
-    ['ten, a failure and ten', [...ten, failed, ...ten], true],
-    ['ten, one of 500 ms and two', [...ten, SLOW, FAST, FAST], false],
-    [
-      'ten, two of 500 ms, two fast, one of 500 ms and two',
-      [...ten, SLOW, SLOW, FAST, FAST, SLOW, FAST, FAST],
-      false,
-    ],
-    ['ten, one of 500 ms and three', [...ten, SLOW, ...times(3)], true],
-  ])('after %s', (_what, attempts, fast) => {
-    const speed = speedOf();
-    for (const pace of attempts) speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
-    expect(speed.fast(OF)).toBe(fast ? 'whe_1' : null);
-    expect(speed.fast(OTHER)).toBeNull();
-    expect(speed.fast({ ...OF, environment: 'sandbox' })).toBeNull();
+  test.each<[string, readonly AttemptPace[], 'fast' | 'slow']>([
+    ['one fast attempt', [FAST], 'fast'],
+    ['one of 500 ms', [FAST, SLOW], 'slow'],
+    ['a failure', [FAST, failed], 'slow'],
+    ['a failure and a fast one', [FAST, failed, FAST], 'fast'],
+  ])('after %s', (_what, attempts, expected) => {
+    const speed = createEndpointSpeed(async () => []);
+    for (const one of attempts) speed.observe({ ...OF, endpointId: 'whe_1' }, one);
+    expect(speed.of(OF)).toEqual({ endpointId: 'whe_1', pace: expected });
+    expect(speed.of(OTHER)).toBeNull();
+    expect(speed.of({ ...OF, environment: 'sandbox' })).toBeNull();
   });
 
-  test('an endpoint in the place of another has to prove itself anew', () => {
-    const speed = speedOf();
-    for (const pace of ten) speed.observe({ ...OF, endpointId: 'whe_1' }, pace);
-    speed.observe({ ...OF, endpointId: 'whe_2' }, FAST);
-    expect(speed.fast(OF)).toBeNull();
+  test.each<[string, AttemptPace | null, string]>([
+    ['a fast attempt', FAST, 'fast'],
+    ['a slow one', SLOW, 'slow'],
+    ['a failure', failed, 'slow'],
+    ['one that nobody knows the end of', { outcome: 'unknown', durationMs: null }, 'slow'],
+    ['none', null, 'unknown'],
+  ])('a new process recalls %s', async (_what, last, expected) => {
+    const recall = jest.fn(async () => [recalled(last)]);
+    const speed = createEndpointSpeed(recall);
+    await speed.learn(['P100001/live', 'P100002/live']);
+    expect(pace(speed)).toBe(expected);
+    expect(pace(speed, OTHER)).toBeUndefined();
+    await speed.learn(['P100001/live']);
+    expect(recall).toHaveBeenCalledTimes(1);
   });
 
-  test.each<[string, AttemptPace[], string | null]>([
-    ['ten fast attempts', ten, 'whe_1'],
-    ['ten, and a failure before them', [...ten, failed], 'whe_1'],
-    ['nine', times(9), null],
-    ['a newest one that nobody knows the end of', [{ outcome: 'unknown', durationMs: null }, ...ten], null],
-  ])('a new process recalls %s', async (_what, attempts, endpointId) => {
-    const speed = speedOf({ endpointId: 'whe_1', attempts });
-    expect(speed.fast(OF)).toBeNull();
-    await settled();
-    expect(speed.fast(OF)).toBe(endpointId);
-  });
-
-  test.each([
-    ['failed meanwhile', 'whe_1', 'failed'],
-    ['was replaced meanwhile', 'whe_2', 'delivered'],
-  ] as const)(
-    'what is recalled of an endpoint that %s does not count',
-    async (_what, endpointId, outcome) => {
-      const speed = speedOf({ endpointId: 'whe_1', attempts: ten });
-      expect(speed.fast(OF)).toBeNull();
-      speed.observe({ ...OF, endpointId }, { outcome, durationMs: 5 });
-      await settled();
-      expect(speed.fast(OF)).toBeNull();
-    },
-  );
-
-  test('a database that cannot be asked is asked again', async () => {
-    const onError = jest.fn();
-    const recall = jest.fn().mockRejectedValueOnce(new Error('away'));
-    const speed = createEndpointSpeed({ recall, onError });
-    speed.fast(OF);
-    await settled();
-    expect(onError).toHaveBeenCalledTimes(1);
-    recall.mockResolvedValue({ endpointId: 'whe_1', attempts: ten });
-    speed.fast(OF);
-    await settled();
-    expect(speed.fast(OF)).toBe('whe_1');
+  test('what is recalled does not count against an attempt that has ended meanwhile', async () => {
+    const speed = createEndpointSpeed(async () => {
+      speed.observe({ ...OF, endpointId: 'whe_2' }, failed);
+      return [recalled(FAST)];
+    });
+    await speed.learn(['P100001/live']);
+    expect(speed.of(OF)).toEqual({ endpointId: 'whe_2', pace: 'slow' });
   });
 });
 
@@ -95,7 +69,12 @@ describe('slots on the fast path', () => {
   function queue(slots = 2) {
     const clock = { now: 0 };
     const fast = new Set(['P100001', 'P100002']);
-    const speed = { fast: ({ partnerId }: Tenant) => (fast.has(partnerId) ? `whe_${partnerId}` : null) };
+    const speed: Pick<EndpointSpeed, 'of'> = {
+      of: ({ partnerId }) => ({
+        endpointId: `whe_${partnerId}`,
+        pace: partnerId.startsWith('new') ? 'unknown' : fast.has(partnerId) ? 'fast' : 'slow',
+      }),
+    };
     const made = createFastPath({ speed, slots, monotonicMs: () => clock.now });
     const reserve = (notificationId: string, of: Tenant & { readonly waits?: boolean } = OF) =>
       made.reserve({ ...of, notificationId });
@@ -110,6 +89,20 @@ describe('slots on the fast path', () => {
     expect(reserve('c')).toBe('no_slot');
     place?.leave();
     expect(reserve('c')).toBe('fast');
+  });
+
+  test('endpoints of which nothing is known have a quarter of them, however many there are, and leave the others', () => {
+    const { reserve, enter } = queue(8);
+    const nth = (at: number) => ({ ...OF, partnerId: `new${at}` });
+    expect([0, 1, 2].map((at) => reserve(`n${at}`, nth(at)))).toEqual(['fast', 'fast', 'no_slot']);
+    const hanging = enter('n0');
+    expect(reserve('n3', nth(3))).toBe('no_slot');
+    expect([0, 1, 2, 3, 4, 5, 6].map((at) => reserve(`f${at}`))).toEqual([
+      ...Array<string>(6).fill('fast'),
+      'no_slot',
+    ]);
+    hanging?.leave();
+    expect(reserve('n3', nth(3))).toBe('fast');
   });
 
   test('nobody enters without a reservation, nor twice with one', () => {

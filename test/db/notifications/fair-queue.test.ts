@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { backlog, deliveryFigures } from '../../../db/figures';
-import { claimDue, markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
+import { markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
 import {
   advanceServiceClock,
@@ -29,8 +30,8 @@ const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
 const store = (partnerId: string, count: number, more: { environment?: 'live' } = {}) =>
   storeMany(count, () => storeStatus(database, { partnerId, ...more }));
 
-const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = database.db): Promise<Claim> =>
-  claimDue(through, { limit: 64, slots: 16, leaseMs: 60_000, turn: null, ...options });
+const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = database.db) =>
+  claimAll(through, options);
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
 
@@ -212,18 +213,27 @@ describe('a claim in an open transaction', () => {
 });
 
 describe('the order', () => {
-  it('takes endpoints in turn, and says where to go on', async () => {
+  it('gives each queue the same share, and says which can be claimed again, and which wait', async () => {
     const [a, b, c] = [await newPartner(), await newPartner(), await newPartner()];
     await store(a, 30);
     await store(b, 1);
     await store(c, 30);
-    const first = await claim({ limit: 2 });
-    expect(partnersOf(first)).toEqual([a, b]);
-    expect(first.waiting).toBe(true);
-    const second = await claim({ limit: 2, turn: first.turn });
-    expect(partnersOf(second)).toEqual([c, a]);
-    const third = await claim({ limit: 6, turn: second.turn });
-    expect(partnersOf(third)).toEqual([c, c, c, a, a, a]);
+    const first = await claim({ limit: 3 });
+    expect(partnersOf(first)).toEqual([a, b, c]);
+    const more = [a, c].map((partnerId) => ({ queue: `${partnerId}/sandbox`, why: 'more' }));
+    expect(first.remaining).toEqual(more);
+    expect(partnersOf(await claim({ limit: 6 }))).toEqual([a, a, a, c, c, c]);
+    await claim();
+    expect((await claim()).remaining).toEqual(more.map((one) => ({ ...one, why: 'waits' })));
+  });
+
+  it('takes from another worker only what has been due for the grace', async () => {
+    const one = await newPartner();
+    const [old = ''] = await store(one, 3);
+    await database.sql`update deliveries set due_at = service_now() - interval '2 s' where notification_id = ${old}`;
+    const foreign = await claim({ graceMs: 1_000 });
+    expect(idsOf(foreign)).toEqual([old]);
+    expect(foreign.remaining).toEqual([]);
   });
 
   it('takes what is due first, and the oldest of it', async () => {

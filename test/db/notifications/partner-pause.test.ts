@@ -1,8 +1,8 @@
 import { cancelNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
-import { claimDue } from '../../../db/notifications/claim';
 import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import type { Tenant } from '../../../domain/tenant';
+import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
 import { newPartner, openedAttempt, storeStatus, storeTest } from '../../support/notifications';
 import { attempt } from '../../support/partner-events';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 const pause = () => database.db.transaction((tx) => pauseDeliveries(tx, tenant, 'jane'));
 const resume = () => database.db.transaction((tx) => resumeDeliveries(tx, tenant, 'joe'));
-const claim = () => claimDue(database.db, { limit: 64, slots: 16, leaseMs: 60_000, turn: null });
+const claim = () => claimAll(database.db, { limit: 64, slots: 16, leaseMs: 60_000 });
 const claimedIds = async () => (await claim()).claimed.map(({ notificationId }) => notificationId);
 const store = () => storeStatus(database, tenant);
 const rowOf = async (id: string) =>

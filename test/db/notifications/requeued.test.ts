@@ -1,12 +1,13 @@
 import { deliveryFigures, backlog } from '../../../db/figures';
 import { cancelNotification, openAttempt, requeue } from '../../../db/notifications/attempt';
-import { claimDue, markStarted } from '../../../db/notifications/claim';
+import { markStarted } from '../../../db/notifications/claim';
 import { holdQueued, pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
 import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
 import { findForPartner } from '../../../db/notifications/partner';
 import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
+import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
 import { advanceServiceClock, newPartner, setServiceClock, storeStatus } from '../../support/notifications';
 import { attempt } from '../../support/partner-events';
@@ -23,8 +24,7 @@ beforeEach(async () => {
 });
 
 const WAIT_MS = 90_000;
-const claim = async () =>
-  (await claimDue(database.sql, { limit: 64, slots: 16, leaseMs: 10_000, turn: null })).claimed;
+const claim = async () => (await claimAll(database.sql, { limit: 64, slots: 16, leaseMs: 10_000 })).claimed;
 const claimedIds = async () => (await claim()).map(({ notificationId }) => notificationId);
 const rowOf = async (id: string) =>
   (

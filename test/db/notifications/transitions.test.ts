@@ -1,6 +1,5 @@
 import { createPartner } from '../../../db/catalogue/partners';
 import { endNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
-import { claimDue } from '../../../db/notifications/claim';
 import { pauseDeliveries } from '../../../db/notifications/hold';
 import { orderDeliveries } from '../../../db/notifications/orders';
 import {
@@ -15,6 +14,7 @@ import {
   type NotificationState,
 } from '../../../domain/notification-states';
 import { DELIVERY_LADDER_MS, type DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
 import { addEndpoint, putInState, setServiceClock } from '../../support/notifications';
 import { storeRow } from '../../support/partner-events';
@@ -86,7 +86,7 @@ const WAYS: readonly (readonly [DeliveryEvent, Way])[] = Object.entries({
   take: {
     given: { taken_at: NOW, due_at: LATER },
     before: { taken_at: null },
-    run: () => claimDue(database.sql, { limit: 9, slots: 9, leaseMs: 5_000, turn: null }),
+    run: () => claimAll(database.sql, { limit: 9, slots: 9, leaseMs: 5_000 }),
   },
   wait: {
     given: {},
