@@ -1,4 +1,10 @@
-import type { DeliveryState, EndState } from '../../domain/notification-states';
+import { DELIVERY_CHANGES } from '../../domain/notification-states';
+import type {
+  DeliveryChange,
+  DeliveryEvent,
+  DeliveryState,
+  EndState,
+} from '../../domain/notification-states';
 
 /** A moment by the clock of the database: milliseconds in a trace, ticks in the search. */
 export type Moment = number | null;
@@ -67,101 +73,21 @@ export interface Terms {
   readonly testLadder: readonly number[];
 }
 
-interface Change {
-  readonly from: readonly DeliveryState[];
-  readonly to: DeliveryState | null;
-  readonly newGeneration?: true;
-  readonly now?: readonly string[];
-  readonly nowIfEmpty?: readonly string[];
-  readonly clears?: readonly string[];
-  readonly given?: readonly string[];
-}
-
-const OPEN = ['queued', 'started'] as const;
-const ENDS_WORKFLOW = ['taken_at', 'started_at', 'checked_at', 'ordered_at'];
-
-/** What each event changes in the row of `deliveries`. A test compares this with domain/notification-states.ts. */
-export const CHANGES = {
-  take: { from: ['queued'], to: null, given: ['taken_at', 'due_at'] },
-  give_back: { from: ['queued'], to: null, now: ['checked_at'], clears: ['taken_at'], given: ['due_at'] },
-  start: { from: ['queued'], to: 'started', now: ['checked_at'], nowIfEmpty: ['started_at'] },
-  wait: {
-    from: OPEN,
-    to: 'started',
-    now: ['checked_at'],
-    nowIfEmpty: ['started_at'],
-    clears: ['taken_at', 'ordered_at'],
-  },
-  attempt: {
-    from: OPEN,
-    to: 'started',
-    now: ['checked_at'],
-    nowIfEmpty: ['started_at', 'first_attempt_at'],
-    clears: ['ordered_at'],
-    given: ['attempts', 'reserved_month', 'taken_at', 'ladder_ms'],
-  },
-  forget_attempt: { from: OPEN, to: null, given: ['attempts', 'first_attempt_at'] },
-  retry: {
-    from: OPEN,
-    to: null,
-    clears: ['taken_at', 'ordered_at'],
-    given: ['next_attempt_at', 'step', 'waits_for', 'hurried_at'],
-  },
-  pause: {
-    from: ['started'],
-    to: null,
-    now: ['ordered_at'],
-    nowIfEmpty: ['paused_at'],
-    given: ['paused_by'],
-  },
-  resume: { from: OPEN, to: null, now: ['ordered_at'], clears: ['paused_at', 'paused_by'] },
-  retry_now: { from: ['started'], to: null, now: ['ordered_at', 'hurried_at'] },
-  put_off: { from: ['queued'], to: null, given: ['due_at'] },
-  due_now: { from: ['queued'], to: null, now: ['due_at'] },
-  check: { from: ['started'], to: null, now: ['checked_at'] },
-  restart: {
-    from: ['started'],
-    to: null,
-    newGeneration: true,
-    now: ['started_at'],
-    clears: ['taken_at', 'checked_at'],
-  },
-  park: { from: OPEN, to: 'queued', newGeneration: true, now: ['due_at'], clears: ENDS_WORKFLOW },
-  requeue: { from: OPEN, to: 'queued', newGeneration: true, clears: ENDS_WORKFLOW, given: ['due_at'] },
-  hold: {
-    from: OPEN,
-    to: 'held',
-    now: ['held_at'],
-    clears: [
-      'taken_at',
-      'next_attempt_at',
-      'paused_at',
-      'paused_by',
-      'hurried_at',
-      'ordered_at',
-      'reserved_month',
-    ],
-    given: ['hold_reason'],
-  },
-  release: {
-    from: ['held'],
-    to: 'queued',
-    newGeneration: true,
-    clears: ['held_at', 'hold_reason', 'started_at', 'first_attempt_at', 'checked_at', 'step', 'ladder_ms'],
-    given: ['due_at', 'priority'],
-  },
-} as const satisfies Record<string, Change>;
-
-export type Event = keyof typeof CHANGES;
-
 /** The row after an event; null when it may not happen in this state. */
 export function changed(
-  event: Event,
+  event: DeliveryEvent,
   d: Delivery,
   now: number,
   given: Partial<Delivery> = {},
 ): Delivery | null {
-  const { from, to, newGeneration, now: set = [], nowIfEmpty = [], clears = [] }: Change = CHANGES[event];
+  const {
+    from,
+    to,
+    newGeneration,
+    now: set = [],
+    nowIfEmpty = [],
+    clears = [],
+  }: DeliveryChange = DELIVERY_CHANGES[event];
   if (!from.includes(d.state)) return null;
   const after: Record<string, unknown> = { ...d };
   for (const field of clears) after[field] = field === 'step' ? 0 : null;

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../db/postgres/connect';
-import { TEST_EVENT_TYPE } from '../../domain/notification-states';
+import { DELIVERY_CHANGES, TEST_EVENT_TYPE, type DeliveryEvent } from '../../domain/notification-states';
 import { ALWAYS } from './invariants';
-import { CHANGES, changed, created, end, hasSlot, mayTake, open, record, resent } from './rows';
+import { changed, created, end, hasSlot, mayTake, open, record, resent } from './rows';
 import type { Attempt, Delivery, Notification, Outcome, Rows, Sight, Terms } from './rows';
 
 type Sql = Database['sql'];
@@ -278,9 +278,9 @@ function explained(
   if (differs(before, after) === null) return { name: null, counted: before.counted };
   if (d === null || after.d === null) return 'a row goes or comes without an end or a beginning';
   const why: string[] = [];
-  for (const name of Object.keys(CHANGES) as (keyof typeof CHANGES)[]) {
+  for (const name of Object.keys(DELIVERY_CHANGES) as DeliveryEvent[]) {
     const refused = mayNot(name, before, after.d, around);
-    const { given = [] } = CHANGES[name] as { readonly given?: readonly string[] };
+    const { given = [] } = DELIVERY_CHANGES[name] as { readonly given?: readonly string[] };
     const fields = Object.fromEntries(
       given.filter((field) => field in d).map((field) => [field, after.d?.[field as 'due_at']]),
     );
@@ -298,7 +298,7 @@ function explained(
 
 /** Why this step may not be taken now, beside what it changes; null when it may. */
 function mayNot(
-  name: keyof typeof CHANGES,
+  name: DeliveryEvent,
   rows: Known,
   after: Delivery,
   { sight, earlier, free, pauseUnsure }: Around,
