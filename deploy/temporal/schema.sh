@@ -9,3 +9,4 @@ bring() {
 }
 bring temporal temporal
 bring temporal_visibility visibility
+temporal-sql-tool --db temporal_visibility setup-schema --disable-versioning --schema-file "$(dirname "$0")/visibility-indexes.sql"

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { runProgram } from '../temporal/tools';
@@ -22,16 +22,26 @@ interface ServerConfig extends TemporalSize {
   readonly ports: readonly number[];
 }
 
-const DEPLOYED = join(__dirname, '../../deploy/temporal/dynamic-config.yaml');
-/** Between hosts, with the certificates of a deployment. */
-const BETWEEN_HOSTS = /^system\.enable\w+:\n  - value: true\n/gm;
+/**
+ * As deploy/temporal/dynamic-config.yaml. One partition: more of them serve queues that one server process cannot, and each costs polls and
+ * forwards. 4,096 workflows in memory (20 KB each): by default 128,000 are kept, deliveries that ended long ago among them.
+ * Visibility once a second in larger portions: a delivery that has ended by then is written once, not at its start and again at its end.
+ */
+export const DEPLOYED_CONFIG = {
+  'matching.numTaskqueueReadPartitions': 1,
+  'matching.numTaskqueueWritePartitions': 1,
+  'history.hostLevelCacheMaxSize': 4_096,
+  'history.visibilityProcessorMaxPollRPS': 1,
+  'history.visibilityTaskBatchSize': 500,
+} as const;
 
 /** Writes the server's configuration into a folder. @returns the arguments that make the server read it. */
 export async function writeServerConfig(folder: string, config: ServerConfig): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const dynamicFile = join(folder, 'dynamic.yaml');
-  await writeFile(dynamicFile, (await readFile(DEPLOYED, 'utf8')).replaceAll(BETWEEN_HOSTS, ''));
+  const rules = Object.entries(DEPLOYED_CONFIG).map(([name, value]) => [name, [{ value }]]);
   // JSON is YAML.
+  await writeFile(dynamicFile, JSON.stringify(Object.fromEntries(rules)));
   const text = JSON.stringify(serverConfig(config, dynamicFile), null, 2);
   await writeFile(join(folder, 'server.yaml'), text, { mode: 0o600 });
   return ['--root', folder, '--config', '.', '--env', 'server', '--allow-no-auth', 'start'];
@@ -88,23 +98,6 @@ function datastore(postgresUrl: string, databaseName: string, connections: numbe
   };
 }
 
-/**
- * What we look for workflows by: newest first, by id, by status, and by our five search attributes, which take the first
- * keyword columns. The other 45 indexes cost a third of Temporal's time in Postgres and serve no query of ours. The columns stay:
- * Temporal writes them.
- */
-const KEPT_INDEXES = [
-  'executions_visibility_pkey',
-  'default_idx',
-  'by_workflow_id',
-  'by_status',
-  'by_keyword_01',
-  'by_keyword_02',
-  'by_keyword_03',
-  'by_keyword_04',
-  'by_keyword_05',
-];
-
 interface SchemaOptions {
   /** Superuser, any database of the server. */
   readonly postgresUrl: string;
@@ -112,7 +105,9 @@ interface SchemaOptions {
   readonly onProgress: (message: string) => void;
 }
 
-/** Brings both databases to the schema of the server's version; what is there already stays. */
+const UNUSED_INDEXES = join(__dirname, '../../deploy/temporal/visibility-indexes.sql');
+
+/** Brings both databases to the schema of the server's version, as deploy/temporal/schema.sh does; what is there already stays. */
 export async function ensureSchema({ postgresUrl, sqlTool, onProgress }: SchemaOptions): Promise<void> {
   const { hostname, port, username, password } = new URL(postgresUrl);
   const env = {
@@ -137,22 +132,9 @@ export async function ensureSchema({ postgresUrl, sqlTool, onProgress }: SchemaO
         await tool('setup-schema', '-v', '0.0');
       }
       await tool('update-schema', '--schema-name', `postgresql/v12/${folder}`);
+      if (name === DATABASES.visibility)
+        await tool('setup-schema', '--disable-versioning', '--schema-file', UNUSED_INDEXES);
     }
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-}
-
-/** Drops the indexes on workflows' attributes that nothing of ours asks for. */
-export async function dropUnusedIndexes(postgresUrl: string): Promise<void> {
-  const url = new URL(postgresUrl);
-  url.pathname = `/${DATABASES.visibility}`;
-  const sql = postgres(url.href, { max: 1, onnotice: () => undefined });
-  try {
-    const unused = await sql<{ name: string }[]>`
-      select indexname as name from pg_indexes
-      where tablename = 'executions_visibility' and indexname <> all (${KEPT_INDEXES})`;
-    for (const { name } of unused) await sql`drop index ${sql(name)}`;
   } finally {
     await sql.end({ timeout: 1 });
   }

@@ -7,7 +7,7 @@ import { freeLowPorts, freePort } from '../ports';
 import { startPostgres } from '../postgres';
 import { launchServer, stopLeftoversOf, type ServerKind } from '../server';
 import { answersAt } from '../temporal';
-import { dropUnusedIndexes, ensureSchema, SERVICES, writeServerConfig, type TemporalSize } from './config';
+import { ensureSchema, SERVICES, writeServerConfig, type TemporalSize } from './config';
 import { findTemporalServer, type Obtaining } from './executables';
 
 export { DATABASES } from './config';
@@ -40,7 +40,7 @@ const START_TIMEOUT_MS = 60_000;
 
 /**
  * Starts a real Temporal server on a Postgres of its own, on free ports of 127.0.0.1: for measuring, and for rehearsing
- * production, tuned as docs/operations/production.md tells ("Temporal"). Each is in a process group of its own and outlives a killed parent; the
+ * production, tuned as docs/operations/run.md tells ("Temporal"). Each is in a process group of its own and outlives a killed parent; the
  * next start on the same directory stops it first.
  * @throws StackFailure when it cannot run here; the message says why.
  */
@@ -67,7 +67,6 @@ export async function startTemporalPostgres(options: TemporalPostgresOptions) {
   try {
     const { url } = postgres;
     await ensureSchema({ postgresUrl: url, sqlTool: executables.sqlTool, onProgress });
-    await dropUnusedIndexes(url);
     server = await startServer(executables.server, folder, { postgresUrl: url, shards, connections });
     await prepareNamespace(server.address, namespace);
     return { ...server, namespace, postgres, stop };
