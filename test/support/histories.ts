@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { orderDeliveries, type Order } from '../../db/notifications/orders';
 import type { Database } from '../../db/postgres/connect';
@@ -33,7 +33,12 @@ export async function orderDelivery(
 ): Promise<void> {
   const [ordered] = await orderDeliveries(sql, order, [notificationId], 'operator');
   if (ordered === undefined) throw new Error(`${notificationId} takes no order`);
-  await deliveryOf(client, notificationId, ordered.generation).signal(WAKE_SIGNAL);
+  // One that has just ended, or begins, reads its row anyway.
+  await deliveryOf(client, notificationId, ordered.generation)
+    .signal(WAKE_SIGNAL)
+    .catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
 }
 
 /** The workflow of a notification's generation. */
