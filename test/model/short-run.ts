@@ -45,10 +45,7 @@ export async function shortRun(
   const count = async (where: string) => (await sql.unsafe(`select 1 from ${where}`)).length;
   const store = (sequence: number) =>
     db.transaction((tx) =>
-      storeStatus(
-        { db: tx as unknown as Database['db'] },
-        { partnerId, applicationId: 'app_01K0000000000000000000000A', sequence },
-      ),
+      storeStatus({ db: tx }, { partnerId, applicationId: 'app_01K0000000000000000000000A', sequence }),
     );
   const allEnded = async () => (await count('deliveries')) === 0;
   const endpoint = async () =>

@@ -298,7 +298,7 @@ function explained(
 
 /** Why this step may not be taken now, beside what it changes; null when it may. */
 function mayNot(
-  name: DeliveryEvent,
+  name: string,
   rows: Known,
   after: Delivery,
   { sight, earlier, free, pauseUnsure }: Around,

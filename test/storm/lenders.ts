@@ -93,7 +93,7 @@ async function insist(scene: StormSight, wanted: Asked): Promise<StormAnswer> {
   for (;;) {
     const answer = await scene.ask(wanted);
     if (answer?.status === 200) return answer;
-    const again = answer === null || answer.status === 500;
+    const again = answer === null || answer.status === 500 || answer.status === 429;
     if (!again || performance.now() > until) {
       throw new Error(`${wanted.path}: ${answer === null ? 'no answer' : JSON.stringify(answer)}`);
     }

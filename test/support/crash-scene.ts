@@ -38,7 +38,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
       : openDatabaseAt(options.databaseUrl, { poolSize: 6, statementTimeoutMs: 0 });
   const databaseUrl = database.url;
   const { sql } = database;
-  if (options.databaseUrl === undefined) await keepChanges(sql);
+  await keepChanges(sql);
   const receiver = await startWebhookReceiver();
   const receiverPort = (await options.receiverPort?.(receiver)) ?? receiver.port;
   const keys = newKeyRingText();
