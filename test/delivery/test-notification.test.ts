@@ -109,7 +109,6 @@ test('reads as a story in Temporal, can be found by what it is, and tells no sec
   expect(summaries).toEqual([
     'credit_application.test to P100001, sandbox',
     'attempt 1: at once, if its endpoint is fast',
-    'attempt 1: sign and POST',
     expect.stringMatching(
       /^attempt 1 answered 500 \(\d+ ms\)\. Waits until \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ for attempt 2: retry ladder$/,
     ),

@@ -39,7 +39,7 @@ test('as a process it ends with 3 within seconds when Temporal is not there', as
   const { partnerId } = await newPartner(ops.database);
   const { notificationId } = await storeTest(ops.database, { partnerId });
   await putInState(ops.database, notificationId, 'started');
-  const away = start(`notifications pause ${notificationId}`, { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const away = start(`notifications cancel ${notificationId}`, { TEMPORAL_ADDRESS: '127.0.0.1:1' });
   await expect(away).rejects.toMatchObject({
     code: 3,
     stdout: '',
