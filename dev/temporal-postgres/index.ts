@@ -40,7 +40,7 @@ const START_TIMEOUT_MS = 60_000;
 
 /**
  * Starts a real Temporal server on a Postgres of its own, on free ports of 127.0.0.1: for measuring, and for rehearsing
- * production, tuned as docs/operations/run.md tells ("Temporal"). Each is in a process group of its own and outlives a killed parent; the
+ * production, tuned as docs/operations/production.md tells ("Temporal"). Each is in a process group of its own and outlives a killed parent; the
  * next start on the same directory stops it first.
  * @throws StackFailure when it cannot run here; the message says why.
  */
