@@ -110,18 +110,18 @@ export function startDispatcher(deps: DispatcherDeps) {
 
   return {
     /** Something is due in this queue. */
-    hear(queue: Queue): void {
+    hear: (queue: Queue): void => {
       if (queues.hear(queue)) loop.wake();
     },
     /** Something may be due in any queue, or queues belong to other workers now. */
-    wake: (): void => sweepSoon(loop.wake)(),
+    wake: (): void => sweepSoon(() => loop.wake())(),
     /** An attempt was recorded, or a notification ended without one. Another one may have the slot. */
     attemptEnded: (notificationId?: string): void => {
       if (notificationId === undefined) return;
       notes.remove(notificationId);
       if (queues.ended(notificationId)) loop.wake();
     },
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       await loop.stop();
       await starts.finish();
       await notes.write();

@@ -12,7 +12,7 @@ export function createQueueOwners(processId: string) {
 
   return {
     /** @returns what has changed: whether owners have, and whether an older worker has the same seat */
-    update(all: readonly Seat[]): { readonly moved: boolean; readonly shared: boolean } {
+    update: (all: readonly Seat[]): { readonly moved: boolean; readonly shared: boolean } => {
       const mine = all.find((one) => one.processId === processId)?.seat ?? null;
       const taken = [...new Set(all.map(({ seat }) => seat))].toSorted((a, b) => a - b);
       const moved = mine !== own || taken.join() !== seats.join();
@@ -20,7 +20,7 @@ export function createQueueOwners(processId: string) {
       [seats, own] = [taken, mine];
       return { moved, shared: all.some((one) => one.seat === mine && one.processId < processId) };
     },
-    isMine(queue: string): boolean {
+    isMine: (queue: string): boolean => {
       const found = known.get(queue);
       if (found !== undefined) return found;
       const mine = own === null ? true : highest(queue, seats) === own;
