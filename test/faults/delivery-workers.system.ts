@@ -17,7 +17,7 @@ const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attemp
 describe.each(PATHS)('on the %s path', (path) => {
   test('all workers down for a while: nothing is lost, overdue waits end at once', async () => {
     const partners = [scene.partnerId, ...OTHERS];
-    const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,1' }, path);
+    const victim = await scene.worker({ TEST_LADDER_SECONDS: '0,5' }, path);
     scene.receiver.behave((nth) => (nth < partners.length ? 503 : 200));
     for (const partnerId of partners) await scene.storeTest(partnerId);
     await until(
@@ -29,8 +29,8 @@ describe.each(PATHS)('on the %s path', (path) => {
     await victim.end('SIGKILL');
     for (let times = 0; times < 15; times += 1)
       for (const partnerId of partners) await scene.storeTest(partnerId);
-    // The longest wait of the ladders is 2 s: they become due while nobody is there.
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    // The longest wait of the ladders is 10 s: they become due while nobody is there.
+    await new Promise((resolve) => setTimeout(resolve, 10_500));
     expect((await scene.rows()).filter(({ state }) => state === 'queued')).toHaveLength(60);
 
     await scene.worker({ TEST_LADDER_SECONDS: '0,1' });
