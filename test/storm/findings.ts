@@ -79,7 +79,7 @@ export async function findings(
       offenders: scene.improperAnswers,
     },
     await money(scene),
-    await accordingToModel(scene.database),
+    ...(scene.keepsChanges ? [await accordingToModel(scene.database)] : []),
   ];
 }
 

@@ -92,6 +92,7 @@ export async function openClusterScene({
     ...heard,
     cluster,
     database,
+    keepsChanges: false,
     deliveries,
     witness: openWitness(),
     temporal: { client: new Client({ connection, namespace }) },
