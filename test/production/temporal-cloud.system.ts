@@ -173,7 +173,7 @@ test.each([
   120_000,
 );
 
-test('a delivery costs three actions, two on the fast path, and each further attempt three', async () => {
+test('a delivery costs three actions, two on the fast path, and each further attempt two', async () => {
   const worker = await scene.worker({ ...withKey, TEST_LADDER_SECONDS: '0,1' });
   await worker.ready();
   const { database, partnerId, receiver } = scene;
@@ -189,7 +189,7 @@ test('a delivery costs three actions, two on the fast path, and each further att
   const next = receiver.received.length;
   receiver.behave((nth) => (nth === next ? 503 : 200));
   // The first failure also changes a search attribute.
-  expect(await cost('P100002')).toBe(3 + 1 + 3);
+  expect(await cost('P100002')).toBe(3 + 1 + 2);
   await worker.end('SIGTERM');
 
   const fast = await scene.worker({ ...withKey, FAST_SLOTS: '8' });
