@@ -7,7 +7,7 @@ import {
   requeue,
   type NotificationEnd,
 } from '../db/notifications/attempt';
-import type { NotificationRef } from '../db/notifications/notification';
+import { queueName, type NotificationRef } from '../db/notifications/notification';
 import { utc, type DeliveryOutcome, type Next, type Over, type Wait } from '../domain/delivery-outcome';
 import { describeOperatorEvent } from '../domain/operator-event';
 import { withTimeout } from '../timing/timing';
@@ -116,7 +116,7 @@ export function createDelivery(deps: DeliverDeps) {
       const said = await attempt(ref, NO_ENDPOINT);
       return said.kind === 'other_endpoint' ? { kind: 'due' } : recorded(ref, said);
     }
-    const queue = `${due.partnerId}/${due.environment}`;
+    const queue = queueName(due);
     const last = round >= mostBusyRounds;
     const outage = reach.turn(queue);
     if (outage !== null && last) return putBack(ref, outage.waitMs);

@@ -29,7 +29,7 @@ const lenderFields = {
 const quoteId = (field: string) => visibleText(field, 64).nullish();
 const creditProduct = z.string().max(200, 'credit_product must be at most 200 characters.');
 
-export const applicationByParametersSchema = z
+const applicationByParametersSchema = z
   .object({
     ...lenderFields,
     service_quote_id: quoteId('service_quote_id').meta({
@@ -58,7 +58,7 @@ const FINANCE_LINK =
   'https://shop.example/finance?loan_amount=900.00&customer_deposit=100.00&service_quote_id=qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6';
 
 /** An application by a finance link, for the document. Its parameters are checked as those above. */
-export const applicationByLinkSchema = z
+const applicationByLinkSchema = z
   .object({
     ...lenderFields,
     finance_link: z.string().meta({
@@ -144,7 +144,7 @@ const sentStatus = z.enum(APPLICATION_STATES, `status must be one of ${APPLICATI
 /** How far a lender's clock may be ahead of ours. More is a planned date, or a wrong clock. */
 export const MOST_MINUTES_AHEAD = 5;
 
-export const lenderEventRequestSchema = z
+const lenderEventRequestSchema = z
   .object({
     lender_event_id: visibleText('lender_event_id', 128).meta({
       description: "The lender's own id of the event: the same again answers the same.",
@@ -165,7 +165,7 @@ export const lenderEventRequest = requestBody(lenderEventRequestSchema, {
   },
 });
 
-export const simulateApplicationSchema = z
+const simulateApplicationSchema = z
   .strictObject({
     service_quote_id: visibleText('service_quote_id', 64).meta({
       description: 'A quote of yours, made with a sandbox key.',
@@ -190,7 +190,7 @@ export const simulateApplicationRequest = requestBody(simulateApplicationSchema,
   },
 });
 
-export const simulateEventSchema = z
+const simulateEventSchema = z
   .strictObject({
     status: sentStatus.meta({ description: 'The state that the lender reports.', examples: ['submitted'] }),
   })

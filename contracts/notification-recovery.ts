@@ -3,7 +3,7 @@ import { LONGEST_RECOVERY_DAYS } from '../domain/retention';
 import { answered, answerSchema, count, momentField, sentMoment, text } from './fields';
 import { requestBody } from './validate';
 
-export const recoverRequestSchema = z
+const recoverRequestSchema = z
   .strictObject({
     created_from: sentMoment(
       'created_from',
@@ -37,7 +37,7 @@ const recoveryId = text('The recovery.', 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA');
 
 export const recoverDryRunSchema = answerSchema('RecoverDryRunResponse', { matched, matched_is_minimum });
 
-export type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
+type RecoverDryRunBody = z.infer<typeof recoverDryRunSchema>;
 
 export const recoverDryRunExamples = {
   counted: answered<RecoverDryRunBody>('What would be sent again', { matched: 42 }),
@@ -49,7 +49,7 @@ export const recoverResponseSchema = answerSchema('RecoverResponse', {
   matched_is_minimum,
 });
 
-export type RecoverBody = z.infer<typeof recoverResponseSchema>;
+type RecoverBody = z.infer<typeof recoverResponseSchema>;
 
 const recovery_id = 'rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA';
 export const recoverExamples = {

@@ -201,7 +201,7 @@ export const notificationListSchema = answerSchema('NotificationListResponse', {
   ),
 });
 
-export type NotificationListBody = z.infer<typeof notificationListSchema>;
+type NotificationListBody = z.infer<typeof notificationListSchema>;
 
 export const notificationListExamples = {
   page: answered<NotificationListBody>('A page, and there is another', {
@@ -228,7 +228,7 @@ export const resendResponseSchema = answerSchema('ResendResponse', {
   status: z.literal('pending').meta({ description: 'It waits for its first attempt of this round.' }),
 });
 
-export type ResendBody = z.infer<typeof resendResponseSchema>;
+type ResendBody = z.infer<typeof resendResponseSchema>;
 
 export const resendExamples = {
   resent: answered<ResendBody>('It is sent again', {

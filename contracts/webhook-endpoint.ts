@@ -79,7 +79,7 @@ export const webhookEndpointSchema = answerSchema('WebhookEndpointResponse', {
   held_is_minimum: z.literal(true).optional().meta({ description: 'Present when more are held.' }),
 });
 
-export type WebhookEndpointBody = z.infer<typeof webhookEndpointSchema>;
+type WebhookEndpointBody = z.infer<typeof webhookEndpointSchema>;
 
 export const webhookEndpointExamples = {
   failing: answered<WebhookEndpointBody>('One that fails', {

@@ -98,7 +98,7 @@ export const testEventSchema = z
   )
   .meta({ id: 'TestEvent' });
 
-export type TestEvent = z.infer<typeof testEventSchema>;
+type TestEvent = z.infer<typeof testEventSchema>;
 
 /**
  * The body of a status notification, made once and sent byte for byte.

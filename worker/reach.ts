@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { getDomain } from 'tldts';
 import type { Outage, ReachedBy } from '../activities';
+import { queueName } from '../db/notifications/notification';
 import {
   evidence,
   isOfThisMachine,
@@ -117,9 +118,8 @@ export function createReach(deps: ReachDeps) {
         return ofThisMachine(codeOf(error), Math.round(monotonicMs() - beganMs));
       });
       const reached = sent.outcome.httpStatus !== null;
-      const { partnerId, environment } = of;
-      await notice(`${partnerId}/${environment}`, {
-        partnerId,
+      await notice(queueName(of), {
+        partnerId: of.partnerId,
         domain: getDomain(hostname) ?? hostname,
         addresses: sent.addresses,
         atMs: beganMs,

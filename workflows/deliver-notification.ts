@@ -44,7 +44,7 @@ interface DeliveryProgress {
 }
 
 /** An operator has changed the row, which is to be read now. */
-export const wakeSignal = defineSignal(WAKE_SIGNAL);
+const wakeSignal = defineSignal(WAKE_SIGNAL);
 export const progressQuery = defineQuery<DeliveryProgress>('progress');
 
 /**

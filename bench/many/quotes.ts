@@ -9,7 +9,7 @@ import { figure, type Figures } from '../harness/rounds';
 const CONNECTIONS = 64;
 const WARM_UP = 6_000;
 
-export interface QuotesCell {
+interface QuotesCell {
   readonly processes: number;
   readonly per_second: number;
   readonly p99_ms: number;

@@ -88,7 +88,7 @@ export async function openAttempt(
 }
 
 /** Whose endpoint the next attempt of a delivery goes to, and how many attempts were made. */
-export interface DueAttempt extends Tenant {
+interface DueAttempt extends Tenant {
   readonly attempts: number;
 }
 

@@ -5,7 +5,7 @@ import { columns, hint, oneRow, rowsOf, runPrepared } from '../postgres/connect'
 import type { Db, DbOrTransaction, Reader } from '../postgres/connect';
 import type { deliveryPauses } from '../schema';
 import { endNotification } from './attempt';
-import { isDue, updateText, type NotificationRef } from './notification';
+import { isDue, queueName, updateText, type NotificationRef } from './notification';
 
 export const HELD_FOR_DAYS = 30;
 export const EXPIRY_WARNING_DAYS = 7;
@@ -95,7 +95,7 @@ export async function expireHeld(db: Db, { limit }: { limit: number }): Promise<
       const ended = await endNotification(tx, one, { state: 'expired', reason: 'held_too_long' });
       if (ended === null) continue;
       const { partnerId, environment } = one;
-      const key = `${partnerId}/${environment}`;
+      const key = queueName(one);
       const queue = queues.get(key) ?? { partnerId, environment, ids: [] };
       queues.set(key, queue);
       queue.ids.push(one.notificationId);

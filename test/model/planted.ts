@@ -14,7 +14,7 @@ interface Patch {
 }
 
 /** A fault of the service, and the same in the model, which the search has to find. */
-export interface PlantedFault {
+interface PlantedFault {
   readonly name: string;
   readonly service: Patch;
   readonly model: (Patch & { readonly world: string }) | null;

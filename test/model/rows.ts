@@ -163,8 +163,7 @@ export function open(rows: Rows, generation: number, month: number | null, sight
 }
 
 /** The wait that a failure plans at least; null when the ladder is exhausted. */
-export const plannedWait = (d: Delivery, ladder: readonly number[]): number | null =>
-  ladder[d.step + 1] ?? null;
+const plannedWait = (d: Delivery, ladder: readonly number[]): number | null => ladder[d.step + 1] ?? null;
 
 export interface Settled {
   readonly rows: Rows;

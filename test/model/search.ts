@@ -2,7 +2,7 @@ import { broken, settledAll } from './invariants';
 import { beginning, steps, type World, type WorldSetup } from './world';
 
 /** A way into something that may not be. */
-export interface Violation {
+interface Violation {
   readonly invariant: string;
   readonly story: readonly string[];
 }
