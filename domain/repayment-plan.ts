@@ -175,7 +175,7 @@ export function planRepayments(terms: ProductTerms, loanPence: number): Repaymen
 }
 
 /** Years from drawdown to each payment, the later ones whole months after the first. */
-export function paymentYears(terms: ProductTerms): number[] {
+function paymentYears(terms: ProductTerms): number[] {
   const first = firstPaymentYears(terms);
   return Array.from({ length: terms.numberOfRepayments }, (_, month) => first + month / 12);
 }

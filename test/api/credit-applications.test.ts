@@ -389,28 +389,6 @@ describe('telling a status', () => {
         },
       ]);
     });
-
-    test('the same state again, a late report and a `submitted` that was left out are nothing to notice', async () => {
-      const id = await opened();
-      await lender.tell(id, event('accepted', { occurred_at: at(5) }));
-      await lender.tell(id, event('submitted', { occurred_at: at(6) }));
-      await lender.tell(id, event('referred', { occurred_at: at(4) }));
-      await lender.tell(id, event('declined', { occurred_at: at(9) }));
-      await lender.tell(id, event('declined', { occurred_at: at(10) }));
-      await lender.tell(id, event('accepted', { occurred_at: at(8) }));
-      const outcomes = (await lender.read(id)).body.data.lender_events.map(
-        ({ status, outcome }: { status: string; outcome: string }) => `${status} ${outcome}`,
-      );
-      expect(outcomes).toEqual([
-        'accepted applied',
-        'submitted not_applied',
-        'referred not_applied',
-        'declined applied',
-        'declined same_state',
-        'accepted not_applied',
-      ]);
-      expect(await operatorEvents(id)).toEqual([]);
-    });
   });
 
   test('a date may be five minutes in the future, not six', async () => {

@@ -1,18 +1,9 @@
 import { sql } from 'drizzle-orm';
-import {
-  apiKeyChanges,
-  findKeyByHash,
-  generateKey,
-  hashKey,
-  issueKey,
-  loadAllKeys,
-  loadKeysOfPartner,
-} from '../../db/keys';
+import { apiKeyChanges, generateKey, issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { useDatabase } from '../support/database';
 import { setServiceClock } from '../support/notifications';
 
-const HOUR_MS = 3_600_000;
 const database = useDatabase();
 
 beforeAll(async () => {
@@ -39,27 +30,6 @@ test('stores a hash and the last four only', async () => {
   expect(JSON.stringify(row)).not.toContain(key.slice(8, -4));
   const life = { state: 'active', expired: false, expiresAt: null };
   expect(summary).toMatchObject({ lastFour: key.slice(-4), ...life });
-});
-
-test.each([
-  ['the client, prepared', () => database.sql],
-  ['drizzle', () => database.db],
-])('reads keys through %s', async (_, reader) => {
-  const { key, summary } = await issue(HOUR_MS / 1_000);
-  const expected = {
-    keyId: summary.keyId,
-    partnerId: 'P100001',
-    environment: 'live',
-    keyHash: hashKey(key),
-    state: 'active',
-    expiresAt: new Date('2026-11-21T13:00:00Z'),
-    partnerState: 'active',
-  };
-  expect(await findKeyByHash(reader(), hashKey(key))).toEqual(expected);
-  expect(await loadAllKeys(reader())).toContainEqual(expected);
-  expect(await loadKeysOfPartner(reader(), 'P100001')).toContainEqual(expected);
-  expect(await loadKeysOfPartner(reader(), 'P999999')).toEqual([]);
-  expect(await findKeyByHash(reader(), hashKey('sk_live_unknown'))).toBeNull();
 });
 
 test.each([

@@ -38,8 +38,6 @@ const all = (status: string, count: number) =>
     `${count} are ${status}`,
     40_000,
   );
-const counts = () => api.database.sql`
-  select delivered, failed, reserved from monthly_counts order by event_type`;
 async function application(...statuses: ('submitted' | 'accepted' | 'signed')[]) {
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   for (const status of statuses) await tell(api.database, opened.applicationId, status);
@@ -51,43 +49,6 @@ const recover = (fields = {}) =>
     path: '/v1/notifications/recover',
     body: { created_from: hourAgo(), created_to: new Date(Date.now() + 60_000).toISOString(), ...fields },
   });
-
-test('what an outage has cost comes back in order, each once, and the recovery reports it', async () => {
-  receiver.behave(() => 500);
-  const ids = await Promise.all([application('submitted', 'accepted'), application('submitted')]);
-  await all('failed', 5);
-  receiver.reset();
-  expect((await recover({ dry_run: true })).body.data).toEqual({ matched: 5 });
-  expect(receiver.received).toHaveLength(0);
-
-  const begun = await recover();
-  expect(begun.status).toBe(202);
-  const { recovery_id: id, matched } = begun.body.data;
-  expect(matched).toBe(5);
-  const progress = () => get(`/v1/notifications/recoveries/${id}`);
-  await until(async () => (await progress()).status === 'finished', 'the recovery is finished', 40_000);
-  expect(await progress()).toMatchObject({ matched: 5, resent: 5, delivered: 5, failed: 0 });
-  await all('delivered', 5);
-
-  const events = receiver.received.map(
-    ({ body }) =>
-      JSON.parse(body) as { event_id: string; sequence: number; data: { credit_application_id: string } },
-  );
-  expect(new Set(events.map((event) => event.event_id)).size).toBe(5);
-  expect(events).toHaveLength(5);
-  for (const [at, applicationId] of ids.entries()) {
-    const own = events.filter((event) => event.data.credit_application_id === applicationId);
-    expect(own.map((event) => event.sequence)).toEqual(at === 0 ? [1, 2, 3] : [1, 2]);
-  }
-  // A second one finds nothing.
-  expect((await recover({ dry_run: true })).body.data).toEqual({ matched: 0 });
-  const rows = await counts();
-  expect(rows.reduce((sum, row) => sum + Number(row['delivered']), 0)).toBe(5);
-  expect(rows.reduce((sum, row) => sum + Number(row['failed']), 0)).toBe(0);
-  const actors = await api.database.sql`
-    select distinct actor from change_log where action = 'notifications.resend' and details ->> 'recovery_id' = ${id}`;
-  expect(actors).toEqual([{ actor: expect.stringMatching(/^key_/) }]);
-}, 120_000);
 
 describe('a recovery under way', () => {
   async function failed(count: number): Promise<void> {

@@ -48,17 +48,6 @@ test('is signed, delivered and answered with what the endpoint said', async () =
   expect(row?.body).toBe(received.body);
 });
 
-test.each([
-  ['lender_a', /^[A-Z0-9]{8}$/],
-  ['lender_b', /^\d{7}$/],
-])('carries the sample reference of %s', async (lender, form) => {
-  expect((await send(`?lender=${lender}`)).status).toBe(200);
-  expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
-    lender,
-    lender_reference: expect.stringMatching(form),
-  });
-});
-
 test('goes on retrying after 202, and the receiver sees the same bytes under a new timestamp', async () => {
   receiver.behave((nth) => (nth < 2 ? { status: 503, body: 'not now' } : 200));
   const answer = await send();

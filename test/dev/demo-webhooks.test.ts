@@ -50,13 +50,6 @@ test('registers both environments once, and knows the secrets of both', async ()
   expect(await secrets()).toEqual(known);
 });
 
-test('follows the receiver to another port', async () => {
-  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
-  const moved = 'https://localhost:9999/webhooks';
-  await ensureDemoEndpoints(database, { partnerId, url: moved, keyRing });
-  expect((await endpoints()).map((endpoint) => endpoint?.url)).toEqual([moved, moved]);
-});
-
 test('replaces secrets that a lost key ring had sealed', async () => {
   await ensureDemoEndpoints(database, { partnerId, url, keyRing });
   const other = newRing();

@@ -12,13 +12,6 @@ async function show(merchant = 'M000001'): Promise<void> {
   await page.locator('#example[aria-busy=false]').waitFor({ state: 'attached' });
 }
 
-async function type(label: string, amount: string): Promise<void> {
-  const answered = page.waitForResponse((response) => response.url().endsWith('/quote'));
-  await page.getByLabel(label, { exact: true }).fill(amount);
-  await answered;
-  await page.locator('#example[aria-busy=false]').waitFor({ state: 'attached' });
-}
-
 const offer = () => page.locator('#offer').innerText();
 const fault = () => page.locator('#fault').innerText();
 beforeEach(async () => {
@@ -174,58 +167,4 @@ test('shows the plain headline alone for a merchant that is not authorised', asy
   await show('M000002');
   expect((await offer()).trim()).toBe('Spread the cost with finance. Learn more');
   expect(await page.locator('#disclosure').innerText()).toBe('');
-});
-
-test.each([
-  [
-    'M100001',
-    /^Spread the cost from £(\S+) a month at 19\.9% APR representative\. Learn more\n.* monthly repayments of £\1,/,
-  ],
-  [
-    'M100015',
-    /^Interest-free credit from £(\S+) a month at 0% APR .*\n.* duration 10 monthly repayments of £\1,/,
-  ],
-  [
-    'M100016',
-    /^From £(\S+) a month at 14\.9% APR representative \(variable\)\..*\n.*£\1.* representative \(variable\)\.$/,
-  ],
-  ['M100017', /^Pay £(1,170\.00) after 30 days at 0% APR .*\n.*; one repayment of £\1, due after 30 days;/],
-  [
-    'M100018',
-    /^Pay £(\S+) after 3 months at 19\.9% APR representative \(variable\)\..*\n.*; one repayment of £\1, due after 3 months;/,
-  ],
-  [
-    'M100019',
-    /^Interest-free credit from £(433\.02) a month .*\n.* deposit £432\.96; .* duration 2 monthly repayments of £\1,/,
-  ],
-  ['M100010', /^Spread the cost with finance\. Learn more\s*$/],
-  ['M100011', /^Spread the cost with finance\. Learn more\s*$/],
-  ['M100014', /^Spread the cost from £\S+ a month at 9\.9% APR representative\. Learn more\s*$/],
-])(
-  'has the words of each kind of offer, with the example of the same price beside them: %s',
-  async (merchant, words) => {
-    await show(merchant);
-    expect((await offer()).replaceAll(/\n+/g, '\n')).toMatch(words);
-  },
-);
-
-test('follows price and deposit: a raised one, what is no amount, and a deposit that leaves nothing to finance', async () => {
-  await show('M000004');
-  expect(await page.locator('#note').innerText()).toBe(
-    'Deposit: £649.50. A minimum deposit of 50% of the purchase price is required.',
-  );
-  await type('Price', '1,100');
-  expect(await fault()).toMatch(/\(INVALID_REQUEST\)$/);
-  expect(await offer()).toBe('');
-  await type('Price', '5.00');
-  await type('Deposit', '0.00');
-  expect(await fault()).toMatch(/\(AMOUNT_TOO_LOW\)$/);
-  await type('Price', '1100');
-  for (const deposit of ['2000', '1100.00']) {
-    await type('Deposit', deposit);
-    expect([await fault(), await offer()]).toEqual(['The deposit must be less than the price.', '']);
-  }
-  await type('Deposit', '600.00');
-  expect([await fault(), await page.locator('#note').innerText()]).toEqual(['', '']);
-  expect(await offer()).toContain('cash price £1,100.00; deposit £600.00');
 });

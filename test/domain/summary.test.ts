@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { LONGEST_SUMMARY, priceQuote, summaryHtml, type SummaryOffer } from '../../domain/quote';
+import { LONGEST_SUMMARY, summaryHtml, type SummaryOffer } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
-import type { Merchant, Product } from '../../domain/product';
-import { buildMerchant, buildProduct, buildRequest, forAll, INTEREST_FREE, merchantOf } from './builders';
+import { forAll } from './builders';
 
 const LINK = 'https://shop.example/f?a=1&loan_amount=1200.00#"><script>';
 const HEADLINE = 'Spread the cost with finance. Learn more';
@@ -85,53 +84,6 @@ describe('the text of a summary', () => {
     for (const product of [{}, ONE])
       expect(text(offer(50_000_000_000, HIGHEST_APR, product, DAYS_1830))).not.toBe(HEADLINE);
     expect(text(offer(200_000_000, 0))).not.toBe(HEADLINE);
-  });
-
-  it('without an offer has no digit, % or £', () => {
-    expect(HEADLINE).not.toMatch(/[\d%£]/);
-  });
-});
-
-describe('the offer of a summary', () => {
-  const summary = (merchant: Merchant) => visibleText(priceQuote(buildRequest({ merchant })).summaryHtml);
-
-  it('is that of the lowest repayment, the first in order among equals', () => {
-    const merchant = merchantOf(
-      { numberOfRepayments: 6 },
-      { numberOfRepayments: 12, ...INTEREST_FREE },
-      { numberOfRepayments: 12, ...INTEREST_FREE, rateType: 'variable' },
-    );
-    expect(summary(merchant)).toContain('Interest-free credit from £100.00 a month');
-    expect(summary({ ...merchant, products: merchant.products.slice(0, 1) })).toContain(
-      ' a month at 9.9% APR',
-    );
-  });
-
-  it.each<[Partial<Merchant>, 'price' | 'headline']>([
-    [{ summaryStyle: null }, 'price'],
-    [{ summaryStyle: 'offer' }, 'price'],
-    [{ summaryStyle: 'headline' }, 'headline'],
-    [{ summaryStyle: null, showProducts: false }, 'headline'],
-    [{ summaryStyle: 'headline', showProducts: false }, 'headline'],
-    [{ summaryStyle: 'offer', showProducts: false }, 'price'],
-    [{ summaryStyle: 'offer', fcaAuthorised: false }, 'headline'],
-  ])('with %j is a %s', (changes, expected) => {
-    const price = 'Spread the cost from £105.21 a month at 9.9% APR representative. Learn more';
-    expect(summary(buildMerchant(changes))).toBe(expected === 'price' ? price : HEADLINE);
-  });
-
-  it.each<[Partial<Product>, string]>([
-    [{ rateType: 'variable' }, 'From £105.21 a month at 9.9% APR representative (variable). Learn more'],
-    [
-      { ...INTEREST_FREE, numberOfRepayments: 1, firstIntervalDays: 30 },
-      'Pay £1,200.00 after 30 days at 0% APR representative. Learn more',
-    ],
-    [
-      { numberOfRepayments: 1, deferralMonths: 3, rateType: 'variable' },
-      'Pay £1,228.66 after 3 months at 9.9% APR representative (variable). Learn more',
-    ],
-  ])('of a product with %j has the words of it', (terms, expected) => {
-    expect(summary(buildMerchant({ products: [buildProduct(terms)] }))).toBe(expected);
   });
 });
 

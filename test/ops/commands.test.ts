@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { openDatabaseAt } from '../support/database';
 import { OTHER_DEPS, PRODUCT_ROW, runWith, useOps } from './run';
 
@@ -106,24 +105,6 @@ test('products: switches off and on, and writes it down', async () => {
   expect(activated).toMatchObject({ active: true, changed: true, version: 1 });
   const verbs = ['enable', 'disable', 'import'].map((verb) => `products.${verb}`);
   expect(await ops.actionsOn(activated.product_id)).toEqual(verbs);
-});
-
-test('quotes: lists recent ones by partner and merchant, not older ones', async () => {
-  await ops.database.db.execute(sql`
-    insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, merchant_finance_url, request_id, response, fitted)
-    select 'qte_' || ulid_floor(service_now() - make_interval(days => n)), 'P100001', 'key_1', 'live', 'M30000' || n, 5000, 'https://shop.example', 'rq', '{}', '[]'
-    from generate_series(1, 9) n`);
-  const list = (...filter: string[]) => ops.column('merchant_id', 'quotes list', ...filter);
-  expect(await list('--since', '4d')).toEqual(['M300001', 'M300002', 'M300003']);
-  const moment = new Date(Date.now() - 2.5 * 86_400_000).toISOString();
-  expect(await list('--since', moment)).toEqual(['M300001', 'M300002']);
-  expect(await list('--since', '4d', '--until', '36h')).toEqual(['M300002', 'M300003']);
-  expect(await list('--since', '4d', '--until', moment)).toEqual(['M300003']);
-  expect(await list('--limit', '1')).toEqual(['M300001']);
-  await ops.json('merchants create M300003');
-  expect(await list('--merchant', 'M300003', '--partner', 'P100001')).toEqual(['M300003']);
-  await ops.json('partners create --name', 'Without quotes', '--id', 'P100002');
-  expect(await list('--partner', 'P100002')).toEqual([]);
 });
 
 /** @param url null: no address is known. */

@@ -1,12 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  asksToWait,
-  RECEIVERS,
-  RETRY_AFTERS,
-  type Ending,
-  type Receiver,
-  type ReceiverName,
-} from '../../dev/receivers';
+import { RECEIVERS, type Ending, type Receiver, type ReceiverName } from '../../dev/receivers';
 import { PROTOCOL_REASONS } from '../../domain/delivery-outcome';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 import { closeAll, closeLater, post, testSender } from './partner';
@@ -93,15 +86,3 @@ test('each receiver of the table is given its due', async () => {
       if (outcome.kind === 'delivered') expect(own).toContain(outcome.httpStatus);
     }
 }, 180_000);
-
-test.each(Object.entries(RETRY_AFTERS))('Retry-After with %s', async (_form, [text, asksMs]) => {
-  const nowMs = Date.now();
-  const { send } = await receiving(asksToWait(text(nowMs)));
-  const { outcome } = await send('evt_1');
-  expect(outcome).toMatchObject({ kind: 'failed', failure: 'http_status', httpStatus: 503 });
-  const { retryAfterMs } = outcome as { retryAfterMs: number | null };
-  if (asksMs === null) return expect(retryAfterMs).toBeNull();
-  // A date has whole seconds, and some time has passed.
-  expect(retryAfterMs).toBeLessThanOrEqual(asksMs);
-  expect(retryAfterMs).toBeGreaterThan(asksMs - 20_000);
-});

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
-import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
-import { createServer as createTlsServer } from 'node:tls';
 import type { ConnectionLike } from '@temporalio/client';
 import { describeConfig, readConfig } from '../../runtime/config/config';
 import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/temporal/namespace';
@@ -59,26 +58,6 @@ test('reads TEMPORAL_TLS and the address strictly, and keeps secrets out of the 
   expect(() => readConfig({ TEMPORAL_ADDRESS: 'https://cloud.example' })).toThrow(/TEMPORAL_ADDRESS/);
   const shown = describeConfig(readConfig({ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_API_KEY: 'hidden' }));
   expect(shown).toMatchObject({ TEMPORAL_ADDRESS: 'a:1', TEMPORAL_API_KEY: 'set' });
-});
-
-test('reaches a server behind TLS whose authority it was given, as client and as worker', async () => {
-  const [host = '', port = ''] = temporal.address.split(':');
-  const proxy = createTlsServer({ cert: tls.cert, key: tls.key, ALPNProtocols: ['h2'] }, (socket) => {
-    const upstream = connect(Number(port), host);
-    socket.pipe(upstream).pipe(socket);
-    for (const end of [socket, upstream]) end.on('error', () => undefined);
-  });
-  const address = await listen(proxy);
-  const trusting = temporalTarget(
-    readConfig({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS_SERVER_CA_CERT_PATH: caFile }),
-  );
-  expect(await withConnection(trusting, 5_000, missing)).toEqual([]);
-  const native = await openNativeConnection(trusting.connection);
-  expect(await missing(native)).toEqual([]);
-  await native.close();
-
-  const distrusting = temporalTarget(readConfig({ TEMPORAL_ADDRESS: address, TEMPORAL_TLS: 'true' }));
-  await expect(withConnection(distrusting, 1_000, missing)).rejects.toThrow(/\w/);
 });
 
 test('gives up in time on a server that hangs', async () => {

@@ -16,7 +16,6 @@ import {
 } from '../../support/notifications';
 import { DELIVERED, FAILED } from '../../support/values';
 
-const GONE: DeliveryOutcome = { ...FAILED, failure: 'gone', httpStatus: 410 };
 const START = Date.parse('2026-11-02T09:00:00Z');
 const keyRing = parseKeyRing(newKeyRingText());
 const database = useDatabase({ poolSize: 20 });
@@ -97,19 +96,6 @@ test('operators are warned once at 24, 48 and 96 hours, and told when it is well
     ['endpoint_failing', 50],
     ['endpoint_failing', 24],
   ]);
-});
-
-test('410 disables at once, with an event, and the same word again changes nothing', async () => {
-  const endpoint = await newEndpoint();
-  const ref = await endpoint.open();
-  expect(await endpoint.finish(ref, GONE)).toMatchObject({
-    kind: 'endpoint_disabled',
-    details: { reason: 'gone', failures: 1 },
-  });
-  await database.db.transaction((tx) => setEndpointState(tx, endpoint.endpointId, { state: 'active' }));
-  expect(await endpoint.finish(ref, GONE)).toBeNull();
-  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 0 });
-  expect(await endpoint.events()).toHaveLength(1);
 });
 
 test('what a dead worker left open says nothing about the endpoint', async () => {

@@ -5,7 +5,6 @@ import { TEST_EVENT_TYPE } from '../../../domain/notification-states';
 import {
   endNotification,
   forgetAttempt,
-  openAttempt,
   recordAttempt,
   type AttemptRef,
 } from '../../../db/notifications/attempt';
@@ -52,18 +51,6 @@ const countsOf = (partnerId: string) =>
     where partner_id = ${partnerId} order by month`;
 
 describe('a slot of the month', () => {
-  test('is taken with the row, becomes a count with the first 2xx, and is counted once', async () => {
-    await setServiceClock(database, '2026-11-21T12:00:00Z');
-    const { partnerId } = await newPartner();
-    const ref = await opened(await stored(partnerId));
-    const november = { month: '2026-11-01', failed: 0 };
-    expect(await countsOf(partnerId)).toEqual([{ ...november, delivered: 0, reserved: 1 }]);
-    for (let times = 0; times < 3; times += 1) await record(ref, DELIVERED);
-    expect(await countsOf(partnerId)).toEqual([{ ...november, delivered: 1, reserved: 0 }]);
-    const end = { state: 'delivered', attempts: 1, end_reason: null };
-    expect(await row(ref.notificationId)).toMatchObject(end);
-  });
-
   test('is taken by whoever is refused while one under way fails: what it is told would not be true', async () => {
     const { partnerId } = await newPartner();
     await stored(partnerId);
@@ -84,18 +71,6 @@ describe('a slot of the month', () => {
     counted.mockRestore();
     expect(statements).toBe(3);
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 99, reserved: 1 }]);
-  });
-
-  test('that a full new month does not have ends the notification unsent', async () => {
-    await setServiceClock(database, '2026-11-30T23:59:00Z');
-    const { partnerId } = await newPartner();
-    const ref = await stored(partnerId);
-    await setServiceClock(database, '2026-12-01T00:00:00Z');
-    for (let times = 0; times < 100; times += 1) await storeTest(database, { partnerId });
-    expect(await openAttempt(database.db, ref)).toEqual({ kind: 'monthly_limit' });
-    expect(await attemptsOf(ref.notificationId)).toHaveLength(0);
-    await endNotification(database.db, ref, { state: 'failed', reason: 'monthly_limit' });
-    expect(await countsOf(partnerId)).toMatchObject([{ reserved: 0 }, { reserved: 100 }]);
   });
 });
 

@@ -27,22 +27,6 @@ const rowOf = async (id: string) =>
       from deliveries where notification_id = ${id}`
   )[0];
 
-test('the claim leaves a paused partner, takes others, and waits for nothing; after the pause it takes all', async () => {
-  const first = await store();
-  const other = (await newPartner(database)).partnerId;
-  const second = await storeStatus(database, { partnerId: other });
-  expect(await pause()).toBe(true);
-  expect(await pause()).toBe(false);
-  const { notificationId } = second;
-  expect(await claim()).toMatchObject({ claimed: [{ notificationId }], waiting: false });
-  expect(await resume()).toBe(true);
-  expect(await resume()).toBe(false);
-  expect(await claimedIds()).toEqual([first.notificationId]);
-  const rows =
-    await database.sql`select paused_by, resumed_by, resumed_at > paused_at as over from delivery_pauses`;
-  expect(rows).toEqual([{ paused_by: 'jane', resumed_by: 'joe', over: true }]);
-});
-
 test('only the environment that was named is paused', async () => {
   const live = { ...tenant, environment: 'live' } as const;
   await database.db.transaction((tx) => pauseDeliveries(tx, live, 'jane'));
