@@ -13,7 +13,7 @@ import type { ListenerDeps } from './internal-app';
 import { listenerOptions, markAnswers, requestIdOf, trustedProxies, type TlsFiles } from './listener';
 import { observeRequests, traceRequests, type ApiMetrics } from './observe';
 import { serve } from './operation';
-import { getDocumentation, type Documented } from './routes/get-documentation';
+import { getDocumentation } from './routes/get-documentation';
 import type { GetFinanceQuoteDeps } from './routes/get-finance-quote';
 import { partnerOperations } from './routes/operations';
 import type { SendTestNotificationDeps } from './routes/send-test-notification';
@@ -25,7 +25,8 @@ interface AppDeps extends ListenerDeps, Omit<GetFinanceQuoteDeps, 'catalogue'>, 
   readonly metrics: ApiMetrics;
   /** Certificate and key in PEM; null: plain HTTP behind a proxy that is named below. */
   readonly tls: TlsFiles | null;
-  readonly documented: Documented;
+  /** Where partners reach the service: `https://…`, without a slash at the end. */
+  readonly publicUrl: string;
 }
 
 /**
@@ -72,7 +73,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       if (caller === null) await keyless.count(request, reply);
       else await checkRateLimit(caller.keyId, reply);
     });
-    getDocumentation(open, deps.documented);
+    getDocumentation(open, deps.publicUrl);
   });
   return app;
 

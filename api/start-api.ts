@@ -2,13 +2,17 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { ulid } from 'ulid';
 import { BEAT_EVERY_MS } from '../db/processes';
 import { createQuoteWriter } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
-import { keepBeating, openTogether, reportLogin, type Closers } from '../runtime/process';
+import { keepBeating } from '../runtime/beat';
+import { reportLogin } from '../runtime/login';
+import { openTogether, type Closers } from '../runtime/closers';
 import { openTracing } from '../runtime/telemetry/tracing';
 import { startLoop, withTimeout } from '../timing/timing';
 import { buildApp } from './app';
+import { createAttemptWatch } from './attempt-watch';
 import { createKeyUses, openCatalogue } from './catalogue';
 import { buildInternalApp } from './internal-app';
 import { connectRedis, createRateLimiter } from './limits';
@@ -16,7 +20,6 @@ import { drainable, useCertificate, type TlsFiles } from './listener';
 import { createApiMetrics } from './observe';
 import { openPools } from './pools';
 import { apiQueries } from './queries';
-import { createAttemptWatch } from './routes/send-test-notification';
 
 // Longest time to finish requests at a stop, in milliseconds. The longest answer, a test, takes 10 s.
 const SHUTDOWN_GRACE_MS = 15_000;
@@ -58,7 +61,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   });
   closers.add(() => writing.stop());
   const build = config.WORKER_BUILD_ID ?? null;
-  const beat = keepBeating(database.sql, { kind: 'api', build });
+  const beat = keepBeating(database.sql, { processId: ulid(), kind: 'api', build });
   closers.add(() => beat.stop());
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
@@ -123,10 +126,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     limiter,
     logger,
     tls: options.tls,
-    documented: {
-      publicUrl: config.PUBLIC_URL ?? `https://localhost:${config.API_PORT}`,
-      sourceAddresses: config.WEBHOOK_SOURCE_ADDRESSES,
-    },
+    publicUrl: config.PUBLIC_URL ?? `https://localhost:${config.API_PORT}`,
     storeQuote: tracing === null ? writer.add : (row) => tracing.step('store quote', () => writer.add(row)),
   });
   const drain = drainable(app);

@@ -11,14 +11,13 @@ export function createQueueOwners(processId: string) {
   const known = new Map<string, boolean>();
 
   return {
-    /** @returns what has changed: whether owners have, and whether an older worker has the same seat */
-    update: (all: readonly Seat[]): { readonly moved: boolean; readonly shared: boolean } => {
+    /** @returns whether an older worker has the same seat */
+    update: (all: readonly Seat[]): boolean => {
       const mine = all.find((one) => one.processId === processId)?.seat ?? null;
       const taken = [...new Set(all.map(({ seat }) => seat))].toSorted((a, b) => a - b);
-      const moved = mine !== own || taken.join() !== seats.join();
-      if (moved) known.clear();
+      if (mine !== own || taken.join() !== seats.join()) known.clear();
       [seats, own] = [taken, mine];
-      return { moved, shared: all.some((one) => one.seat === mine && one.processId < processId) };
+      return all.some((one) => one.seat === mine && one.processId < processId);
     },
     isMine: (queue: string): boolean => {
       const found = known.get(queue);

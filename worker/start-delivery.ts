@@ -7,7 +7,7 @@ import { startLoop, withTimeout } from '../timing/timing';
 import type { deliverNotification } from '../workflows';
 import { deliveryWorkflowId } from '../workflows/names';
 import type { WorkerOptions } from './options';
-import type { FastPath, FastPathAnswer } from './slots';
+import type { FastPath, FastPathAnswer } from './fast-path';
 
 /** Temporal's client would retry for many seconds. The row is safe in Postgres, and is claimed again. */
 const START_MS = 1_500;

@@ -32,35 +32,20 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** What the guide says where no source addresses are set. */
-const ANY_ADDRESS = 'Webhooks come from any IP address';
-
 /** The service in the contract and in the guide's commands. */
 const ANY_SERVICE = openApi.servers[0]?.url ?? '';
 
-/** What differs between operators. */
-export interface Documented {
-  /** Where partners reach the service: `https://…`, without a slash at the end. */
-  readonly publicUrl: string;
-  /** Addresses that webhooks come from; none: any. */
-  readonly sourceAddresses: readonly string[];
-}
-
-export function getDocumentation(app: FastifyInstance, { publicUrl, sourceAddresses }: Documented): void {
+/** @param publicUrl where partners reach the service: `https://…`, without a slash at the end */
+export function getDocumentation(app: FastifyInstance, publicUrl: string): void {
   const contract = JSON.stringify(openApi).replaceAll(ANY_SERVICE, publicUrl);
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract));
   app.get('/llms.txt', (_request, reply) => reply.type('text/plain; charset=utf-8').send(LLMS_TEXT));
   app.get('/docs', (_request, reply) => reply.redirect('/docs/'));
-  const ours = (text: string) => {
-    const addressed = text.replaceAll(ANY_SERVICE, publicUrl);
-    if (sourceAddresses.length === 0) return addressed;
-    return addressed.replaceAll(ANY_ADDRESS, `Webhooks come from ${sourceAddresses.join(', ')}`);
-  };
   for (const file of filesOfSite()) {
     const read = readFileSync(join(SITE, file));
     // A page and its script have the same text.
-    const named = read.includes(ANY_SERVICE) || (sourceAddresses.length > 0 && read.includes(ANY_ADDRESS));
-    const body = named ? Buffer.from(ours(read.toString())) : read;
+    const named = read.includes(ANY_SERVICE);
+    const body = named ? Buffer.from(read.toString().replaceAll(ANY_SERVICE, publicUrl)) : read;
     const headers = {
       'content-type': TYPES[extname(file)] ?? 'text/plain; charset=utf-8',
       'content-security-policy': POLICY,

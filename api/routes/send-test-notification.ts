@@ -13,6 +13,7 @@ import { Refused } from '../../db/refused';
 import { isOpen, TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { newEventId, newNotificationId } from '../../runtime/ids';
 import { answerer } from '../answers';
+import type { AttemptWatch } from '../attempt-watch';
 import type { Caller } from '../checks';
 import { refused, type ApiError } from '../errors';
 import type { ApiMetrics } from '../observe';
@@ -115,9 +116,9 @@ export const sendTestNotification = operation({
   },
 });
 
-function refusalOf(why: Refused, environment: Caller['environment']): ApiError {
-  if (!(why instanceof TestLimitReached)) return refused('WEBHOOK_NOT_REGISTERED', environment);
-  const { delivered, reserved, monthEndsAt } = why.use;
+function refusalOf(error: Refused, environment: Caller['environment']): ApiError {
+  if (!(error instanceof TestLimitReached)) return refused('WEBHOOK_NOT_REGISTERED', environment);
+  const { delivered, reserved, monthEndsAt } = error.use;
   return refused('TEST_NOTIFICATION_LIMIT_REACHED', {
     environment,
     limit: TEST_LIMIT_PER_MONTH,
@@ -139,46 +140,4 @@ export function shownReason(endReason: string | null | undefined, known: readonl
   if (endReason === 'operator' || endReason === 'workflow_cancelled') return 'cancelled';
   if (endReason?.startsWith('endpoint_')) return 'webhook_not_registered';
   return known.find((reason) => reason === endReason) ?? 'internal_error';
-}
-
-type AttemptWatch = ReturnType<typeof createAttemptWatch>;
-
-/** Lets requests of this process wait for messages about their notifications (channel `attempts`). */
-export function createAttemptWatch() {
-  const waiting = new Map<string, (news: string) => void>();
-  return {
-    /** Listens for one notification. Call it before the commit, as a message may come right after it. */
-    subscribe(notificationId: string) {
-      let hasNews = false;
-      let delayed = false;
-      let wake: () => void = () => undefined;
-      waiting.set(notificationId, (news) => {
-        hasNews = true;
-        delayed = news === 'delayed';
-        wake();
-      });
-      return {
-        /** Resolves at the next message, or after `ms` milliseconds. A message since the last call counts. */
-        next: (ms: number) =>
-          new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, hasNews ? 0 : ms);
-            hasNews = false;
-            wake = () => (clearTimeout(timer), resolve());
-          }),
-        /** Whether the first attempt cannot begin now, because Temporal is away. */
-        delayed: () => delayed,
-        end: () => void waiting.delete(notificationId),
-      };
-    },
-    /**
-     * @param payload `<notification id>` after an attempt, `<notification id>:delayed` when none can
-     * begin.
-     */
-    onMessage(payload: string): void {
-      const [notificationId = '', news = ''] = payload.split(':');
-      waiting.get(notificationId)?.(news);
-    },
-    /** Messages may have been lost with the old connection, so every waiting request reads its row. */
-    lookAgain: () => waiting.forEach((notify) => notify('look')),
-  };
 }

@@ -52,9 +52,6 @@ const apiSettings = {
   TRUSTED_PROXIES: addresses.describe(
     'Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.',
   ),
-  WEBHOOK_SOURCE_ADDRESSES: addresses.describe(
-    'Addresses or CIDRs that webhooks come from, comma-separated, as the served guide names them to partners; empty: any. It changes nothing else.',
-  ),
   SHUTDOWN_DELAY_MS: whole(0, 600_000, 0).describe(
     'How long a stopping process still serves while `/ready` answers 503, so that a proxy stops sending. The grace period begins after it.',
   ),

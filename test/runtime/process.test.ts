@@ -1,6 +1,7 @@
 import net from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { openTogether, type Closers, warnOfOldNode } from '../../runtime/process';
+import { warnOfOldNode } from '../../runtime/process';
+import { openTogether, type Closers } from '../../runtime/closers';
 import { startApi } from '../../api/start-api';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';

@@ -1,4 +1,4 @@
-import { createClockWatch } from '../../worker/events';
+import { createClockWatch } from '../../worker/clock-watch';
 
 const MINUTE_MS = 60_000;
 
@@ -11,17 +11,6 @@ function watch() {
   });
   return { ...watching, told, clock };
 }
-
-test('is silent and knows nothing until three hosts have been heard', () => {
-  const { observe, skewMs, told } = watch();
-  for (let times = 0; times < 10; times += 1) observe('a', 10 * MINUTE_MS);
-  observe('b', 10 * MINUTE_MS);
-  expect(skewMs()).toBeNull();
-  expect(told).toEqual([]);
-  observe('c', 10 * MINUTE_MS);
-  expect(skewMs()).toBe(10 * MINUTE_MS);
-  expect(told).toEqual([[10 * MINUTE_MS, 3]]);
-});
 
 test('a host or two with a wrong clock say nothing of ours, however often they speak', () => {
   const { observe, skewMs, told } = watch();

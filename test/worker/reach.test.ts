@@ -88,15 +88,6 @@ test('an attempt that began in an outage and fails after its end is ours', async
   expect((await late).outcome).toMatchObject({ kind: 'ours', failure: 'timeout' });
 });
 
-test('one success among twenty does not end it', async () => {
-  const { all, attempt, story } = scene();
-  await all(25, 'fails');
-  await attempt(0, 'delivers');
-  expect(story).toHaveLength(1);
-  await attempt(1, 'delivers');
-  expect(story.at(-1)).toBe('ends');
-});
-
 test('in an outage each endpoint is tried once in its time, by one delivery', async () => {
   const { all, reach, pass } = scene();
   expect(reach.turn('a')).toBeNull();
@@ -132,13 +123,6 @@ test.each([
 ] as const)('with few endpoints and %s, the second failure is: %s', async (_what, kind, probe) => {
   const { all } = scene({ probe });
   expect(await all(2, 'fails')).toEqual(['failed', kind]);
-});
-
-test('with few endpoints one that is reached ends it, without the probe', async () => {
-  const { all, attempt, story } = scene({ probe: async () => false });
-  await all(3, 'fails');
-  expect(await attempt(1, 'delivers')).toBe('delivered');
-  expect(story).toEqual(['begins 1000000', 'ends']);
 });
 
 test.each(['EMFILE', 'EADDRNOTAVAIL', 'EINVAL', 'ECONNREFUSED'])(

@@ -1,11 +1,10 @@
+import { createSendSlots, type SendSlots } from '../../worker/slots';
 import {
   createEndpointSpeed,
   createFastPath,
   type AttemptPace,
-  createSendSlots,
   type EndpointSpeed,
-  type SendSlots,
-} from '../../worker/slots';
+} from '../../worker/fast-path';
 import type { LastPace } from '../../db/endpoints/attempts';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
@@ -26,18 +25,6 @@ const recalled = (last: AttemptPace | null): LastPace => ({
 
 describe('how fast an endpoint is', () => {
   const failed: AttemptPace = { outcome: 'failed', durationMs: 3 };
-  test.each<[string, readonly AttemptPace[], 'fast' | 'slow']>([
-    ['one fast attempt', [FAST], 'fast'],
-    ['one of 500 ms', [FAST, SLOW], 'slow'],
-    ['a failure', [FAST, failed], 'slow'],
-    ['a failure and a fast one', [FAST, failed, FAST], 'fast'],
-  ])('after %s', (_what, attempts, expected) => {
-    const speed = createEndpointSpeed(async () => []);
-    for (const one of attempts) speed.observe({ ...OF, endpointId: 'whe_1' }, one);
-    expect(speed.of(OF)).toEqual({ endpointId: 'whe_1', pace: expected });
-    expect(speed.of(OTHER)).toBeNull();
-    expect(speed.of({ ...OF, environment: 'sandbox' })).toBeNull();
-  });
 
   test.each<[string, AttemptPace | null, string]>([
     ['a fast attempt', FAST, 'fast'],
@@ -81,30 +68,6 @@ describe('slots on the fast path', () => {
     return { ...made, reserve, clock, fast };
   }
 
-  test('there are no more than given, reserved and taken together', () => {
-    const { reserve, enter } = queue();
-    expect([reserve('a'), reserve('b'), reserve('c')]).toEqual(['fast', 'fast', 'no_slot']);
-    const place = enter('a');
-    expect(place?.endpointId).toBe('whe_P100001');
-    expect(reserve('c')).toBe('no_slot');
-    place?.leave();
-    expect(reserve('c')).toBe('fast');
-  });
-
-  test('endpoints of which nothing is known have a quarter of them, however many there are, and leave the others', () => {
-    const { reserve, enter } = queue(8);
-    const nth = (at: number) => ({ ...OF, partnerId: `new${at}` });
-    expect([0, 1, 2].map((at) => reserve(`n${at}`, nth(at)))).toEqual(['fast', 'fast', 'no_slot']);
-    const hanging = enter('n0');
-    expect(reserve('n3', nth(3))).toBe('no_slot');
-    expect([0, 1, 2, 3, 4, 5, 6].map((at) => reserve(`f${at}`))).toEqual([
-      ...Array<string>(6).fill('fast'),
-      'no_slot',
-    ]);
-    hanging?.leave();
-    expect(reserve('n3', nth(3))).toBe('fast');
-  });
-
   test('nobody enters without a reservation, nor twice with one', () => {
     const { reserve, enter, cancel } = queue();
     expect(enter('a')).toBeNull();
@@ -124,26 +87,6 @@ describe('slots on the fast path', () => {
     clock.now = 5_000;
     expect(reserve('b')).toBe('fast');
     expect(enter('a')).toBeNull();
-  });
-
-  test('an endpoint that is not fast gets none; one that only waits needs no fast endpoint, and is for none', () => {
-    const { reserve, enter, fast } = queue();
-    fast.delete('P100001');
-    expect(reserve('a')).toBe('endpoint_not_fast');
-    expect(reserve('b', OTHER)).toBe('fast');
-    expect(reserve('c', { ...OF, waits: true })).toBe('fast');
-    expect(enter('c')?.endpointId).toBe('');
-  });
-
-  test('an endpoint that lets one attempt wait gets no more, before that has ended', () => {
-    const { reserve, enter, clock } = queue(9);
-    reserve('a');
-    const place = enter('a');
-    clock.now = 1_001;
-    expect(reserve('b')).toBe('endpoint_not_fast');
-    expect(reserve('c', OTHER)).toBe('fast');
-    place?.leave();
-    expect(reserve('b')).toBe('fast');
   });
 });
 
@@ -186,18 +129,6 @@ it('gives an endpoint sixteen slots, and the seventeenth is told when to ask aga
   expect(await waitOf(sendSlots, 'P1/sandbox')).toBe('sent');
 });
 
-it('gives the place on when an attempt ends, however it ends', async () => {
-  const { sendSlots } = stage(400);
-  const one = hang(sendSlots, 'P1/live', 16);
-  one.end();
-  await settled();
-  await expect(sendSlots.run('P1/live', () => Promise.reject(new Error('no database')))).rejects.toThrow(
-    'no database',
-  );
-  expect(await waitOf(sendSlots, 'P1/live')).toBe('sent');
-  expect(sendSlots.underWay().all).toBe(15);
-});
-
 it('keeps slots for others while thirty endpoints hang', async () => {
   const { sendSlots } = stage(400);
   const found = Array.from({ length: 30 }, (_, nth) => hang(sendSlots, `P${nth}/live`, 500).found);
@@ -225,12 +156,6 @@ it('comes to even shares with slots to spare, when so many hang that all were ta
   expect(sendSlots.underWay().most).toBeLessThanOrEqual(5);
   expect(sendSlots.underWay().all).toBeLessThanOrEqual(390);
   expect(await waitOf(sendSlots, 'Q1/live')).toBe('sent');
-});
-
-it('never has more under way than there are slots', () => {
-  const { sendSlots } = stage(10);
-  for (let endpoint = 0; endpoint < 50; endpoint += 1) hang(sendSlots, `P${endpoint}/live`, 3);
-  expect(sendSlots.underWay().all).toBe(10);
 });
 
 it('spreads those who wait at the pace at which attempts end', async () => {

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { PROCESSES, roleOf } from '../../../db/postgres/roles';
-import { reportLogin } from '../../../runtime/process';
+import { reportLogin } from '../../../runtime/login';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
 import { openDatabaseAt } from '../../support/database';

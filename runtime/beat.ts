@@ -1,0 +1,45 @@
+import { hostname } from 'node:os';
+import type { Sql } from '../db/postgres/connect';
+import { BEAT_EVERY_MS, writeBeat, writeStop, type Beat } from '../db/processes';
+import { startLoop, withTimeout } from '../timing/timing';
+
+const BEAT_TIMEOUT_MS = 5_000;
+
+/** What a worker's beat reports besides. */
+interface WorkerBeat {
+  readonly reachesTemporal: () => Promise<boolean>;
+  /** Since when its network reaches nobody. */
+  readonly cutOffSince: () => Date | null;
+  /** Whether it starts deliveries, so that queues belong to it. */
+  readonly starts: () => boolean;
+}
+
+/**
+ * Writes every ten seconds that this process runs, for `ops status`. Without Postgres it writes nothing.
+ * @returns `stop` writes that it was stopped in order; `wake` writes at once
+ */
+export function keepBeating(
+  sql: Sql,
+  about: Pick<Beat, 'processId' | 'kind' | 'build'>,
+  worker?: WorkerBeat,
+) {
+  const host = hostname();
+  const inTime = (writing: Promise<unknown>) =>
+    withTimeout(writing, BEAT_TIMEOUT_MS, 'Postgres').catch(() => undefined);
+  const loop = startLoop({
+    round: async () => {
+      const temporal = (await worker?.reachesTemporal()) ?? false;
+      const seen = { cutOffSince: worker?.cutOffSince() ?? null, starts: worker?.starts() ?? false };
+      await inTime(writeBeat(sql, { ...about, host, temporal, ...seen }));
+    },
+    everyMs: BEAT_EVERY_MS,
+    onError: () => undefined,
+  });
+  return {
+    wake: (): void => loop.wake(),
+    async stop(): Promise<void> {
+      await loop.stop();
+      await inTime(writeStop(sql, about.processId));
+    },
+  };
+}

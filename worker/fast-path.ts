@@ -1,0 +1,124 @@
+import type { LastPace } from '../db/endpoints/attempts';
+import { queueName } from '../db/notifications/notification';
+import type { Tenant } from '../domain/tenant';
+
+/** A reservation ends after this time: its workflow began on another worker, or not at all. */
+const RESERVED_MS = 5_000;
+/** While one of its attempts takes longer than this, an endpoint gets no further slot. */
+const SLOW_MS = 1_000;
+/** Endpoints of which nothing is known have at most this share of the slots, so that those that hang leave the rest. */
+const SHARE_OF_UNKNOWN = 1 / 4;
+
+export type FastPathAnswer = 'fast' | 'endpoint_not_fast' | 'no_slot';
+
+interface FastPathDeps {
+  readonly speed: Pick<EndpointSpeed, 'of'>;
+  /** Most first attempts within workflow tasks: half of the workflow-task slots, which they occupy. */
+  readonly slots: number;
+  readonly monotonicMs: () => number;
+}
+
+export type FastPath = ReturnType<typeof createFastPath>;
+
+/** With it, an attempt that is due all the same is declined. */
+const NO_ENDPOINT: KnownSpeed = { endpointId: '', pace: 'fast' };
+
+type Reservation = Tenant & { readonly notificationId: string; readonly waits?: boolean };
+
+interface Slot extends KnownSpeed {
+  readonly queue: string;
+  readonly sinceMs: number;
+}
+
+export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
+  const reserved = new Map<string, Slot>();
+  const taken = new Set<Slot>();
+
+  function dropExpired(nowMs: number): void {
+    for (const [notificationId, { sinceMs }] of reserved) {
+      if (nowMs - sinceMs < RESERVED_MS) return;
+      reserved.delete(notificationId);
+    }
+  }
+  const stalls = (endpointId: string, nowMs: number) =>
+    [...taken].some((slot) => slot.endpointId === endpointId && nowMs - slot.sinceMs > SLOW_MS);
+  const ofUnknown = () => [...reserved.values(), ...taken].filter(({ pace }) => pace === 'unknown').length;
+
+  return {
+    /** @param of.waits its workflow only reads when the next attempt is planned, whatever its endpoint is */
+    reserve({ notificationId, waits = false, ...of }: Reservation): FastPathAnswer {
+      const nowMs = monotonicMs();
+      const known = waits ? NO_ENDPOINT : speed.of(of);
+      if (known === null || known.pace === 'slow' || stalls(known.endpointId, nowMs))
+        return 'endpoint_not_fast';
+      dropExpired(nowMs);
+      if (reserved.size + taken.size >= slots) return 'no_slot';
+      if (known.pace === 'unknown' && ofUnknown() >= slots * SHARE_OF_UNKNOWN) return 'no_slot';
+      reserved.delete(notificationId);
+      reserved.set(notificationId, { ...known, queue: queueName(of), sinceMs: nowMs });
+      return 'fast';
+    },
+    cancel: (notificationId: string): void => void reserved.delete(notificationId),
+    /**
+     * Takes a reserved slot.
+     * @returns null without a reservation, as after a crash or on another worker
+     */
+    enter: (notificationId: string): (Pick<Slot, 'endpointId' | 'queue'> & { leave(): void }) | null => {
+      const nowMs = monotonicMs();
+      dropExpired(nowMs);
+      const reservation = reserved.get(notificationId);
+      if (reservation === undefined) return null;
+      reserved.delete(notificationId);
+      const slot = { ...reservation, sinceMs: nowMs };
+      taken.add(slot);
+      return { ...slot, leave: () => void taken.delete(slot) };
+    },
+  };
+}
+
+/** An attempt is fast if it succeeds within this time. */
+const FAST_MS = 500;
+
+/** How the newest attempt went: `unknown`: there is none. */
+interface KnownSpeed {
+  readonly endpointId: string;
+  readonly pace: 'fast' | 'slow' | 'unknown';
+}
+
+export type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
+
+/**
+ * Tracks which endpoints are fast: those whose newest attempt was, in this process or, at first, in the database. One quick
+ * answer is enough, and one slow one sets it back: a slow attempt on the fast path costs its slot for a while, and a quick
+ * one on the regular path two or three times as much CPU.
+ * @param recall the newest attempts to the active endpoints of some queues
+ */
+export function createEndpointSpeed(recall: (queues: readonly string[]) => Promise<readonly LastPace[]>) {
+  const endpoints = new Map<string, KnownSpeed>();
+
+  return {
+    /** Reads what the database knows of those queues of which this process knows nothing. */
+    async learn(queues: readonly string[]): Promise<void> {
+      const unknown = queues.filter((queue) => !endpoints.has(queue));
+      if (unknown.length === 0) return;
+      for (const { queue, endpointId, ...attempt } of await recall(unknown)) {
+        // An attempt that has ended meanwhile is newer.
+        if (endpoints.has(queue)) continue;
+        endpoints.set(queue, { endpointId, pace: paceOf(attempt) });
+      }
+    },
+    /** Null without an active endpoint, as far as is known. */
+    of: (tenant: Tenant): KnownSpeed | null => endpoints.get(queueName(tenant)) ?? null,
+    /** Notes an attempt of this process. */
+    observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
+      endpoints.set(queueName(of), { endpointId, pace: paceOf(attempt) });
+    },
+  };
+}
+
+export type AttemptPace = Pick<LastPace, 'outcome' | 'durationMs'>;
+
+function paceOf({ outcome, durationMs }: AttemptPace): KnownSpeed['pace'] {
+  if (outcome === null) return 'unknown';
+  return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS ? 'fast' : 'slow';
+}
