@@ -27,6 +27,9 @@ export function serializer<T>(schema: z.ZodType<T>): (value: T) => string {
   return fastJson(json as Schema, { ajv: { formats: { unsafe: true } } });
 }
 
+/** As every time is answered: UTC with milliseconds. */
+export const toTimestamp = (ms: number) => new Date(ms).toISOString();
+
 export function answerer<Data>(schema: z.ZodType<{ success: true; data: Data }>) {
   const serialize = serializer(schema);
   return (reply: FastifyReply, data: Data, status: 200 | 201 | 202 = 200): FastifyReply =>

@@ -11,7 +11,8 @@ import { recordLenderEvent, type NewLenderEvent } from '../db/applications/lende
 import { simulateApplication, simulateLenderEvent } from '../db/applications/simulate';
 import { findEndpointForPartner } from '../db/endpoints/endpoints';
 import { livePublicKeys } from '../db/endpoints/key-pairs';
-import { readCursorSecret, findServiceKeysByHash, type KeyBinding, type ServiceCaller } from '../db/keys';
+import { readCursorSecret } from '../db/keys';
+import { findServiceKeysByHash, type KeyBinding, type ServiceCaller } from '../db/service-keys';
 import { insertTestNotification, type NewTestNotification } from '../db/notifications/create';
 import { readProgress } from '../db/notifications/notification';
 import { findForPartner, listForPartner, type PageWanted } from '../db/notifications/partner';

@@ -1,4 +1,12 @@
-import { answeredAmount, answerSchema, sentMoment, text, textOrNull, wholeOrNull } from './fields';
+import {
+  answeredAmount,
+  answerSchema,
+  momentField,
+  sentMoment,
+  text,
+  textOrNull,
+  wholeOrNull,
+} from './fields';
 import { z } from 'zod';
 import type { ApplicationTerms } from '../domain/application';
 import { APPLICATION_STATES, STORIES, VERDICTS, type Story } from '../domain/application-states';
@@ -201,19 +209,18 @@ export const simulateEventRequest = requestBody(simulateEventSchema, {
 });
 
 const state = () => z.enum(APPLICATION_STATES);
-const moment = (description: string) => z.iso.datetime().meta({ description });
 
-const told = {
+const lenderEventFields = {
   lender_event_id: z.string(),
   status: state().meta({ description: 'What the lender told.' }),
-  occurred_at: moment('When the lender says it happened.'),
-  received_at: moment('When it arrived here.'),
+  occurred_at: momentField('When the lender says it happened.'),
+  received_at: momentField('When it arrived here.'),
 } as const;
 
 /** The answer to a lender's event, always the same for the same event. */
 export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
   credit_application_id: z.string(),
-  ...told,
+  ...lenderEventFields,
   outcome: z.enum(VERDICTS).meta({
     description:
       '`applied`: the application came into this state, and its partner is told. `same_state`: it was in it already. ' +
@@ -225,12 +232,12 @@ export const lenderEventResponseSchema = answerSchema('LenderEventResponse', {
 
 const lenderEventSchema = z
   .object({
-    ...told,
+    ...lenderEventFields,
     outcome: z.enum(VERDICTS).meta({ description: 'What has become of it by now.' }),
     previous_status: state().nullable().meta({ description: 'State that it replaced; null unless applied.' }),
     sequence: wholeOrNull('Sequence of its notification; null unless applied.'),
-    applied_at: moment('When it was applied; null unless it was.').nullable(),
-    waits_until: moment(
+    applied_at: momentField('When it was applied; null unless it was.').nullable(),
+    waits_until: momentField(
       'While it is `waiting`: when it is applied without the steps that are missing. Null otherwise.',
     ).nullable(),
   })
@@ -250,7 +257,7 @@ const application = {
   loan_amount: money(),
   customer_deposit: money(),
   credit_product: textOrNull('Null when the link named none.'),
-  created_at: moment('When it was opened.'),
+  created_at: momentField('When it was opened.'),
 } as const;
 
 /** The answer to opening an application, always the same for the same request. */
@@ -261,7 +268,7 @@ export type CreatedApplicationBody = z.infer<typeof createdApplicationSchema>;
 export const applicationResponseSchema = answerSchema('ApplicationResponse', {
   ...application,
   status: state(),
-  updated_at: moment('When it came into this state.'),
+  updated_at: momentField('When it came into this state.'),
   lender_events: z.array(lenderEventSchema).meta({
     description: 'All that the lender told, in the order of arrival, applied or not.',
   }),
@@ -274,8 +281,8 @@ export const applicationResponseSchema = answerSchema('ApplicationResponse', {
         sequence: z.int().nullable(),
         state: text('`queued`, `started`, `held`, `delivered`, `failed`, `cancelled` or `expired`.'),
         end_reason: textOrNull('Why it is held, or ended undelivered.'),
-        created_at: moment('When it was made.'),
-        delivered_at: moment('The first 2xx.').nullable(),
+        created_at: momentField('When it was made.'),
+        delivered_at: momentField('The first 2xx.').nullable(),
       }),
     )
     .meta({ description: 'What the partner is told, in order. Those of dropped months are missing.' }),

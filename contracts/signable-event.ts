@@ -27,7 +27,7 @@ const whole: Form = (value) => Number.isSafeInteger(value);
 /** Pounds, as `formatPence` writes them. */
 const money: Form = (value) => typeof value === 'string' && /^(0|[1-9]\d*)\.\d{2}$/.test(value);
 /** UTC with milliseconds, as `toISOString` writes it. */
-const moment: Form = (value) => {
+const timestamp: Form = (value) => {
   const at = new Date(typeof value === 'string' ? value : Number.NaN);
   return !Number.isNaN(at.getTime()) && at.toISOString() === value;
 };
@@ -45,7 +45,7 @@ export const EVENT_FIELDS: Readonly<Record<string, EventFields>> = {
       event_type: eventType,
       api_version: (value) => value === 'v1',
       environment: word,
-      created_at: moment,
+      created_at: timestamp,
       sequence: whole,
     },
     data: {
@@ -59,7 +59,7 @@ export const EVENT_FIELDS: Readonly<Record<string, EventFields>> = {
       previous_status: wordOrNull,
       loan_amount: money,
       customer_deposit: money,
-      occurred_at: moment,
+      occurred_at: timestamp,
       credit_product: textOrNull,
     },
     added: {},

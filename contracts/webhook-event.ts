@@ -19,8 +19,6 @@ import {
 export const MAX_EVENT_BYTES = 20_000;
 
 const money = (description: string) => answeredAmount('900.00', description);
-const moment = (description: string) =>
-  z.iso.datetime().meta({ description, examples: ['2026-11-21T12:00:00.000Z'] });
 
 const statusField = z.enum(APPLICATION_STATES).meta({
   description: 'State of the application. More may be added: leave alone what you do not know.',
@@ -39,7 +37,7 @@ const applicationFields = {
 const amounts = {
   loan_amount: money('Amount financed, in pounds.'),
   customer_deposit: money('Deposit, in pounds.'),
-  occurred_at: moment('When the lender says it happened, UTC.'),
+  occurred_at: momentField('When the lender says it happened, UTC.'),
 } as const;
 
 const creditProductField = textOrNull(
@@ -62,7 +60,7 @@ const event = <Type extends z.ZodType, State extends z.ZodRawShape>(event_type: 
   environment: z
     .enum(['sandbox', 'live'])
     .meta({ description: 'That of the key that made the quote, or asked for the test.' }),
-  created_at: moment('When the event was made, UTC.'),
+  created_at: momentField('When the event was made, UTC.'),
   sequence: sequenceField.meta({
     description: 'Counts the events of one application: drop one that is older than what you have.',
     examples: [3],

@@ -1,5 +1,5 @@
-/** The cause, for callers that answer each in its own way. */
-type RefusedWhy =
+/** The cause, for callers that answer each in their own way. */
+type RefusalDetail =
   | 'no_endpoint'
   | 'under_way'
   | 'test'
@@ -18,10 +18,11 @@ export class Refused extends Error {
      * `not_found`: the thing does not exist; `conflict`: its state forbids the change; `invalid`: the
      * request is wrong.
      */
-    readonly reason: 'not_found' | 'conflict' | 'invalid',
+    readonly kind: 'not_found' | 'conflict' | 'invalid',
     message: string,
-    readonly why?: RefusedWhy,
-    readonly about?: string,
+    readonly detail?: RefusalDetail,
+    /** The id of what stands in the way. */
+    readonly otherId?: string,
   ) {
     super(message);
   }

@@ -55,7 +55,7 @@ export type DeliveryNow =
   | { readonly doing: 'without_endpoint' }
   | { readonly doing: 'waiting_for_earlier'; readonly notificationId: string; readonly until: Date | null }
   /** Its workflow cannot be started, which is tried again, but not before `until`. */
-  | { readonly doing: 'put_off'; readonly until: Date | null }
+  | { readonly doing: 'not_started'; readonly until: Date | null }
   | { readonly doing: 'waiting_for_slot'; readonly since: Date }
   /** It found no slot for long, and is claimed again at this time. */
   | { readonly doing: 'put_back'; readonly until: Date }
@@ -99,11 +99,12 @@ function beforeWorkflow(facts: DeliveryFacts): DeliveryNow {
   const dueAt = at ?? now;
   const due = dueAt <= now;
   if (takenAt !== null && !due)
-    return facts.startsFail ? { doing: 'put_off', until: null } : starting(takenAt, now);
+    return facts.startsFail ? { doing: 'not_started', until: null } : starting(takenAt, now);
   if (!facts.endpointActive) return { doing: 'without_endpoint' };
   if (earlier !== null)
     return { doing: 'waiting_for_earlier', notificationId: earlier, until: due ? null : dueAt };
-  if (facts.startsFail || (!due && facts.givenBack)) return { doing: 'put_off', until: due ? null : dueAt };
+  if (facts.startsFail || (!due && facts.givenBack))
+    return { doing: 'not_started', until: due ? null : dueAt };
   if (!due) return { doing: 'put_back', until: dueAt };
   if (facts.slotsFull) return { doing: 'waiting_for_slot', since: dueAt };
   if (facts.testsFull) return { doing: 'waiting_for_tests', since: dueAt };

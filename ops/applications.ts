@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { findApplication, listApplications, listWaitingEvents } from '../db/applications/applications';
-import type { Application, ApplicationStory, LenderEvent } from '../db/applications/applications';
+import type { Application, ApplicationHistory, LenderEvent } from '../db/applications/applications';
 import { operatorEventsOf } from '../db/audit/operator-events';
 import { APPLICATION_STATES, type ApplicationState } from '../domain/application-states';
 import { formatPence } from '../domain/money';
@@ -8,7 +8,7 @@ import { describeOperatorEvent } from '../domain/operator-event';
 import { environmentOption, inPages, paged, spanOf, withSpan, wordsOption, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
-import { existing, facts, listed, moment, printable, snakeCased, type Answer } from './output';
+import { existing, facts, listed, utcText, printable, snakeCased, type Answer } from './output';
 
 const EXAMPLES = `
   ops applications list --partner P100001 --state accepted
@@ -116,7 +116,7 @@ const waitingText = ({ status, receivedAt, waitsUntil }: LenderEvent) =>
   `${status} since ${receivedAt.toISOString()} until ${waitsUntil?.toISOString()}`;
 
 function storyAnswer(
-  { application, events, notifications }: ApplicationStory,
+  { application, events, notifications }: ApplicationHistory,
   operatorEvents: Awaited<ReturnType<typeof operatorEventsOf>>,
 ): Answer {
   const fromLender = listed(events, eventView, {
@@ -139,7 +139,7 @@ function storyAnswer(
   });
   const noticed = operatorEvents.map(
     ({ happenedAt, kind, details }) =>
-      `\n  ${moment(happenedAt)} ${kind}: ${printable(describeOperatorEvent(kind, details))}`,
+      `\n  ${utcText(happenedAt)} ${kind}: ${printable(describeOperatorEvent(kind, details))}`,
   );
   return {
     json: {

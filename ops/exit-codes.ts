@@ -33,7 +33,7 @@ export function toFailure(error: unknown) {
   if (error instanceof ImportRefused) return failure(EXIT.failed, 'faults');
   // An id that does not exist was most likely mistyped.
   if (error instanceof Refused)
-    return failure(error.reason === 'not_found' ? EXIT.usage : EXIT.failed, error.reason);
+    return failure(error.kind === 'not_found' ? EXIT.usage : EXIT.failed, error.kind);
   if (error instanceof DatabaseUnreachable) return failure(EXIT.unreachable, 'database_unreachable');
   if (error instanceof TemporalUnreachable) return failure(EXIT.unreachable, 'temporal_unreachable');
   if (error instanceof CommanderError)

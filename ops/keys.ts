@@ -1,13 +1,6 @@
 import type { Command } from 'commander';
-import {
-  apiKeyChanges,
-  issueKey,
-  issueServiceKey,
-  lastUses,
-  listKeys,
-  listServiceKeys,
-  serviceKeyChanges,
-} from '../db/keys';
+import { apiKeyChanges, issueKey, lastUses, listKeys } from '../db/keys';
+import { issueServiceKey, listServiceKeys, serviceKeyChanges } from '../db/service-keys';
 import type { ApiKeySummary, Changed, Issued, KeyChanges, KeyEnvironment, KeySummary } from '../db/keys';
 import type { DbOrTransaction } from '../db/postgres/connect';
 import { duration, durationOrNever, environmentOption, inPages, overlapOption, paged } from './arguments';

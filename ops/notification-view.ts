@@ -8,7 +8,7 @@ import type {
 import type { DeliveryNow } from '../domain/delivery-now';
 import { whyHeld } from '../domain/lateness';
 import type { OpsDeps } from './call';
-import { age, facts, listed, moment, printable, snakeCased, type Answer } from './output';
+import { age, facts, listed, utcText, printable, snakeCased, type Answer } from './output';
 
 const notificationView = (one: NotificationSummary) => ({
   notification_id: one.notificationId,
@@ -58,7 +58,7 @@ const nowView = (now: DeliveryNow) => ({
 /** What a delivery does now: in a few words for a list, and in a sentence for one. */
 export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, sentence: string] {
   const since = 'since' in now && now.since !== null ? now.since : null;
-  const [days, when] = since === null ? ['', ''] : [` ${age(since, at)}`, ` since ${moment(since)}`];
+  const [days, when] = since === null ? ['', ''] : [` ${age(since, at)}`, ` since ${utcText(since)}`];
   switch (now.doing) {
     case 'ended': {
       const end = now.reason === null ? now.state : `${now.state}: ${now.reason}`;
@@ -80,26 +80,26 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
         `deliveries to its partner are paused${when} by ${now.by}: partners resume-deliveries continues them`,
       ];
     case 'waiting_for_attempt':
-      return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${moment(now.until)}`];
+      return [`next attempt ${clock(now.until, at)}`, `waits for its next attempt at ${utcText(now.until)}`];
     case 'waiting_for_network':
       return [`no network${days}`, `waits: our network cannot reach anybody${when}`];
     case 'attempt_overdue':
       return [
         `attempt overdue${days}`,
-        `its next attempt was due at ${moment(now.since)} and has not begun: is a worker running, and Temporal there?`,
+        `its next attempt was due at ${utcText(now.since)} and has not begun: is a worker running, and Temporal there?`,
       ];
     case 'starting':
       return ['starting', 'a worker has taken it, and its first attempt is about to begin'];
     case 'without_endpoint':
       return ['no endpoint', 'there is no active endpoint: it is held within seconds; a test fails'];
     case 'waiting_for_earlier': {
-      const until = now.until === null ? '' : `, until ${moment(now.until)} at the latest`;
+      const until = now.until === null ? '' : `, until ${utcText(now.until)} at the latest`;
       return [
         `after ${now.notificationId}`,
         `waits for the earlier event ${now.notificationId} of its application${until}`,
       ];
     }
-    case 'put_off':
+    case 'not_started':
       return [
         'start fails',
         'its workflow cannot be started, which is tried again every few seconds: is Temporal there?',
@@ -112,7 +112,7 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
     case 'put_back':
       return [
         `no free slot ${clock(now.until, at)}`,
-        `found no free slot for long, so that it is queued until ${moment(now.until)}: the slots of its endpoint, or of all workers, are taken`,
+        `found no free slot for long, so that it is queued until ${utcText(now.until)}: the slots of its endpoint, or of all workers, are taken`,
       ];
     case 'waiting_for_tests':
       return ['behind other tests', `due${when}, behind the tests of this endpoint that are under way`];
@@ -164,7 +164,7 @@ export function notificationAnswer(
   const answered =
     last === undefined
       ? 'none yet'
-      : `attempt ${last.attemptNumber} at ${moment(last.startedAt)}, ${describeAttempt(last)}`;
+      : `attempt ${last.attemptNumber} at ${utcText(last.startedAt)}, ${describeAttempt(last)}`;
   return {
     json: {
       ...view,

@@ -107,17 +107,17 @@ export function facts(view: Readonly<Record<string, unknown>>): string {
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
-  if (value instanceof Date) return moment(value);
+  if (value instanceof Date) return utcText(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return said(value);
 }
 
 /** `2026-11-22 14:05:12Z` */
-export const moment = (value: Date) => `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
+export const utcText = (value: Date) => `${value.toISOString().slice(0, 19)}Z`.replace('T', ' ');
 
 /** `live since 2026-11-22 14:05:12Z by jane` */
 export const pauseText = ({ environment, pausedAt, pausedBy }: DeliveryPause) =>
-  `${environment} since ${moment(pausedAt)} by ${pausedBy}`;
+  `${environment} since ${utcText(pausedAt)} by ${pausedBy}`;
 
 /** How long ago a moment was. */
 export const age = (moment: Date, now: Date) => timeText(now.getTime() - moment.getTime());

@@ -19,7 +19,7 @@ import type { CsvTypes } from './import/csv';
 import { MOST_ROWS } from './import/files';
 import { importProducts } from './import/products';
 import { takeImportTurn } from './import/rows';
-import { differences, differenceText, facts, jsonText, moment, printable } from './output';
+import { differences, differenceText, facts, jsonText, utcText, printable } from './output';
 
 const EXAMPLES = `
   ops products import products.json --dry-run
@@ -81,7 +81,7 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
       return { version, created_at: createdAt, changed, ...terms };
     });
     const history = versions.flatMap((one) => [
-      `${one.version}, since ${moment(one.created_at)}: ${one.lender_name}, ${one.number_of_repayments} repayments, ${one.apr}%`,
+      `${one.version}, since ${utcText(one.created_at)}: ${one.lender_name}, ${one.number_of_repayments} repayments, ${one.apr}%`,
       ...(one.changed ?? []).map((change) => `    ${differenceText(change)}`),
     ]);
     return {

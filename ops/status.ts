@@ -15,7 +15,7 @@ import {
   age,
   facts,
   jsonText,
-  moment,
+  utcText,
   pauseText,
   printable,
   printableLines,
@@ -146,7 +146,7 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
       [one.lost, `${nameOf(one)} was last seen ${age(one.seenAt, at)} ago`],
       [
         !one.lost && one.cutOffSince !== null,
-        `${nameOf(one)} cannot reach anybody since ${moment(one.cutOffSince ?? at)}: its network, its name servers?`,
+        `${nameOf(one)} cannot reach anybody since ${utcText(one.cutOffSince ?? at)}: its network, its name servers?`,
       ],
       [!one.lost && one.withoutTemporal, `${nameOf(one)} does not reach Temporal`],
     ]),

@@ -16,18 +16,17 @@ import {
   type PartnerApplicationBody,
 } from '../../contracts/webhook-event';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
-import type { Application, ApplicationStory, LenderEvent } from '../../db/applications/applications';
+import type { Application, ApplicationHistory, LenderEvent } from '../../db/applications/applications';
 import type { PartnerApplication } from '../../db/applications/applications';
 import type { ApplicationState, Verdict } from '../../domain/application-states';
 import { formatPence } from '../../domain/money';
 import { describeOperatorEvent } from '../../domain/operator-event';
-import { answerer } from '../answers';
+import { answerer, toTimestamp } from '../answers';
 import { bodyOf } from '../body';
 import { invalidField, refused, type ApiError } from '../errors';
 import type { ApiMetrics } from '../observe';
 import { operation } from '../operation';
 import type { WithQueries } from '../queries';
-import { moment } from './notifications';
 
 const APPLICATION_ID = new RegExp(`^${ID_PATTERNS.credit_application_id}$`);
 
@@ -143,12 +142,12 @@ const getCreditApplication = operation({
     const sendAnswer = answerer(applicationResponseSchema);
     return async (request, reply) => {
       const applicationId = applicationIdOf(request.params);
-      const story = await queries.findApplication(applicationId, request.service);
-      if (story === null) {
+      const history = await queries.findApplication(applicationId, request.service);
+      if (history === null) {
         if (await queries.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
         throw refused('APPLICATION_NOT_FOUND');
       }
-      return sendAnswer(reply, applicationToWire(story));
+      return sendAnswer(reply, applicationToWire(history));
     };
   },
 });
@@ -246,8 +245,8 @@ function outcomeNow({ verdict, appliedAt, waitsUntil }: LenderEvent): Verdict {
   return waitsUntil === null ? 'not_applied' : 'waiting';
 }
 
-function applicationToWire(story: ApplicationStory): ApplicationBody['data'] {
-  const { application, events, notifications } = story;
+function applicationToWire(history: ApplicationHistory): ApplicationBody['data'] {
+  const { application, events, notifications } = history;
   return {
     ...createdToWire(application),
     status: application.state,
@@ -301,8 +300,8 @@ export function partnerApplicationToWire(one: PartnerApplication): PartnerApplic
     lender_reference: one.lenderReference,
     status: one.state,
     credit_product: one.creditProduct,
-    created_at: moment(one.createdMs),
-    updated_at: moment(one.updatedMs),
+    created_at: toTimestamp(one.createdMs),
+    updated_at: toTimestamp(one.updatedMs),
     events: one.events.map((event) => ({
       sequence: event.sequence,
       event_id: event.eventId,
@@ -310,7 +309,7 @@ export function partnerApplicationToWire(one: PartnerApplication): PartnerApplic
       event_type: event.eventType,
       status: event.eventType.slice('credit_application.'.length) as ApplicationState,
       previous_status: event.previousStatus,
-      occurred_at: moment(event.occurredMs),
+      occurred_at: toTimestamp(event.occurredMs),
     })),
   };
 }

@@ -16,7 +16,7 @@ import { createdMs, lowestNotificationId } from '../../db/notifications/notifica
 import type { Listed, ListedAttempt, PartnerNotification } from '../../db/notifications/partner';
 import { Refused } from '../../db/refused';
 import type { Tenant } from '../../domain/tenant';
-import { answerer } from '../answers';
+import { answerer, toTimestamp } from '../answers';
 import type { Caller } from '../checks';
 import { invalidField, refused, type ApiError } from '../errors';
 import { operation } from '../operation';
@@ -159,17 +159,16 @@ const resendNotification = operation({
   },
 });
 
-function refusalOf({ reason, why }: Refused, environment: Tenant['environment']): ApiError {
-  if (reason === 'not_found') return refused('NOTIFICATION_NOT_FOUND');
-  if (why === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
-  const known = why === 'test' || why === 'payload_removed' ? why : 'under_way';
+function refusalOf({ kind, detail }: Refused, environment: Tenant['environment']): ApiError {
+  if (kind === 'not_found') return refused('NOTIFICATION_NOT_FOUND');
+  if (detail === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
+  const known = detail === 'test' || detail === 'payload_removed' ? detail : 'under_way';
   return refused('NOTIFICATION_NOT_RESENDABLE', known);
 }
 
 export const notificationOperations = [listNotifications, getNotification, resendNotification];
 
-export const moment = (ms: number) => new Date(ms).toISOString();
-const momentOrNull = (ms: number | null) => (ms === null ? null : moment(ms));
+const timestampOrNull = (ms: number | null) => (ms === null ? null : toTimestamp(ms));
 
 /** `created_at` is read from the id, because filters and pages follow the id too. */
 function notificationToWire(one: Listed): NotificationItem {
@@ -180,14 +179,17 @@ function notificationToWire(one: Listed): NotificationItem {
     event_type: one.eventType,
     status: one.status,
     reason: hasReason ? shownReason(one.endReason, notificationReasons) : null,
-    created_at: moment(createdMs(one.notificationId)),
+    created_at: toTimestamp(createdMs(one.notificationId)),
     credit_application_id: one.applicationId,
     merchant_reference: one.merchantReference,
     sequence: one.sequence,
     attempts: one.attempts,
-    last_attempt: one.lastAttempt && { at: moment(one.lastAttempt.atMs), ...attemptToWire(one.lastAttempt) },
-    next_attempt_at: momentOrNull(one.nextAttemptMs),
-    delivered_at: momentOrNull(one.deliveredMs),
+    last_attempt: one.lastAttempt && {
+      at: toTimestamp(one.lastAttempt.atMs),
+      ...attemptToWire(one.lastAttempt),
+    },
+    next_attempt_at: timestampOrNull(one.nextAttemptMs),
+    delivered_at: timestampOrNull(one.deliveredMs),
   };
 }
 
@@ -196,8 +198,8 @@ const notificationWithLog = (one: PartnerNotification): NotificationBody['data']
   payload: one.body === '' ? null : one.body,
   attempt_log: one.log.map((attempt) => ({
     number: attempt.number,
-    at: moment(attempt.atMs),
-    finished_at: momentOrNull(attempt.finishedMs),
+    at: toTimestamp(attempt.atMs),
+    finished_at: timestampOrNull(attempt.finishedMs),
     ...attemptToWire(attempt),
   })),
 });

@@ -12,13 +12,12 @@ import type { Matched } from '../../db/notifications/recoverable';
 import type { RecoveryProgress } from '../../db/notifications/recovery';
 import { Refused } from '../../db/refused';
 import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
-import { answerer } from '../answers';
+import { answerer, toTimestamp } from '../answers';
 import { bodyOf } from '../body';
 import type { Caller } from '../checks';
 import { invalidField, refused, type ApiError } from '../errors';
 import { operation } from '../operation';
 import type { WithQueries } from '../queries';
-import { moment } from './notifications';
 
 const recoverNotifications = operation({
   call: 'POST /v1/notifications/recover',
@@ -60,13 +59,13 @@ const matchedToWire = ({ matched, isMinimum }: Matched) => ({
   ...(isMinimum && { matched_is_minimum: true as const }),
 });
 
-function refusalOf({ why, about }: Refused, { environment }: Caller): ApiError {
-  if (why === 'too_long_ago')
+function refusalOf({ detail, otherId }: Refused, { environment }: Caller): ApiError {
+  if (detail === 'too_long_ago')
     return invalidField('created_from', `must lie at most ${LONGEST_RECOVERY_DAYS} days ago.`);
-  if (why === 'empty_span') return invalidField('created_from', 'must lie before now.');
-  if (why === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
-  if (why === 'disabled') return refused('RECOVERY_DISABLED');
-  return refused('RECOVERY_UNDER_WAY', environment, about);
+  if (detail === 'empty_span') return invalidField('created_from', 'must lie before now.');
+  if (detail === 'no_endpoint') return refused('WEBHOOK_NOT_REGISTERED', environment);
+  if (detail === 'disabled') return refused('RECOVERY_DISABLED');
+  return refused('RECOVERY_UNDER_WAY', environment, otherId);
 }
 
 const getRecovery = operation({
@@ -101,8 +100,8 @@ function toWire(one: RecoveryProgress): RecoveryBody['data'] {
     delivered,
     // Includes what a later recovery has taken over, which could only be what had failed here.
     failed: Math.max(0, resent - delivered - underWay),
-    created_at: moment(one.createdMs),
-    finished_at: isOver ? moment(one.lastMs) : null,
+    created_at: toTimestamp(one.createdMs),
+    finished_at: isOver ? toTimestamp(one.lastMs) : null,
   };
 }
 

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { ulid } from 'ulid';
 import { addLender } from '../../db/applications/lenders';
-import { issueServiceKey, type ServiceCaller } from '../../db/keys';
+import { issueServiceKey, type ServiceCaller } from '../../db/service-keys';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
-import { hint } from '../../db/postgres/connect';
+import { hint } from '../../db/postgres/hints';
 import { asRole } from '../../test/support/roles';
 import { startsByPath } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';

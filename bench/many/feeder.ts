@@ -3,7 +3,7 @@ import { applicationEventText } from '../../contracts/webhook-event';
 import { createApplication } from '../../db/applications/create';
 import { recordLenderEvent } from '../../db/applications/lender-events';
 import { connectDatabase } from '../../db/postgres/connect';
-import type { ServiceCaller } from '../../db/keys';
+import type { ServiceCaller } from '../../db/service-keys';
 import type { WriteChange } from '../../domain/application';
 import { pause } from '../harness/bench';
 import { serveMessages } from '../harness/children';

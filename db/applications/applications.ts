@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { Tenant } from '../../domain/tenant';
-import { inScope, type KeyBinding } from '../keys';
+import { inScope, type KeyBinding } from '../service-keys';
 import type { NotificationSummary } from '../notifications/operator';
 import { columns, firstRow, msText, rowsOf, runPrepared } from '../postgres/connect';
 import type { DbOrTransaction, Reader } from '../postgres/connect';
@@ -11,7 +11,7 @@ import { given, idWithin, type Within } from '../schema/columns';
 export type Application = typeof creditApplications.$inferSelect;
 export type LenderEvent = typeof lenderEvents.$inferSelect;
 
-export type ApplicationStory = NonNullable<Awaited<ReturnType<typeof findApplication>>>;
+export type ApplicationHistory = NonNullable<Awaited<ReturnType<typeof findApplication>>>;
 
 type StatusNotification = Pick<NotificationSummary, 'notificationId' | 'eventId' | 'eventType' | 'sequence'> &
   Pick<NotificationSummary, 'state' | 'endReason' | 'createdAt' | 'deliveredAt'>;

@@ -5,7 +5,7 @@ import type { ApplicationTerms, WriteChange, OfferRefusal } from '../../domain/a
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
-import { inScope, type ServiceCaller } from '../keys';
+import { inScope, type ServiceCaller } from '../service-keys';
 import { insertStatusNotification } from '../notifications/create';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { findQuote, type StoredQuote } from '../quotes/read';

@@ -9,7 +9,7 @@ import {
 } from '../../domain/application-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
-import { inScope, type ServiceCaller } from '../keys';
+import { inScope, type ServiceCaller } from '../service-keys';
 import { insertStatusNotification } from '../notifications/create';
 import { columns, rowsOf, runPrepared, type Db, type DbOrTransaction } from '../postgres/connect';
 import { creditApplications, lenderEvents } from '../schema';

@@ -2,7 +2,8 @@ import { ORDER_WAIT_SECONDS } from '../../domain/delivery-now';
 import type { LateReason } from '../../domain/lateness';
 import type { Tenant } from '../../domain/tenant';
 import { listInterruptions } from '../audit/lateness';
-import { columns, firstRow, hint, msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { columns, firstRow, msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import { fromText, tenantOf, testIsDelayed, updateText, type NotificationRef } from './notification';
 
 export interface ClaimedNotification extends NotificationRef, Tenant {

@@ -1,7 +1,8 @@
 import type { Tenant } from '../../domain/tenant';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
-import { columns, hint, oneRow, rowsOf, runPrepared } from '../postgres/connect';
+import { columns, oneRow, rowsOf, runPrepared } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import type { Db, DbOrTransaction, Reader } from '../postgres/connect';
 import type { deliveryPauses } from '../schema';
 import { endNotification } from './attempt';

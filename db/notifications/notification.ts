@@ -2,7 +2,8 @@ import { decodeTime, encodeTime } from 'ulid';
 import { DELIVERY_CHANGES } from '../../domain/notification-states';
 import type { DeliveryChange, DeliveryEvent, NotificationState } from '../../domain/notification-states';
 import type { Tenant } from '../../domain/tenant';
-import { columns, firstRow, type Hint, msText, runPrepared, type Reader } from '../postgres/connect';
+import { columns, firstRow, msText, runPrepared, type Reader } from '../postgres/connect';
+import type { Hint } from '../postgres/hints';
 import type { notifications } from '../schema';
 
 export interface NotificationRef {

@@ -3,7 +3,8 @@ import type { Tenant } from '../../domain/tenant';
 import { pauseUntil } from '../../timing/timing';
 import { appendChange } from '../audit/change-log';
 import { activeEndpointExists, noActiveEndpoint } from '../endpoints/endpoints';
-import { columns, firstRow, hint, msText, oneRow, runPrepared } from '../postgres/connect';
+import { columns, firstRow, msText, oneRow, runPrepared } from '../postgres/connect';
+import { hint } from '../postgres/hints';
 import type { Db, DbOrTransaction, Parameter, Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import type { recoveries } from '../schema';
@@ -229,7 +230,7 @@ export async function runRecovery(
       await pauseUntil(startedAt + (at / perSecond) * 1_000, interrupted);
       if (interrupted.aborted) return 'interrupted';
       const outcome = await recoverOne(db, { recoveryId, runner, actor }, item).catch((error: unknown) => {
-        if (error instanceof Refused && error.why === 'no_endpoint') return error;
+        if (error instanceof Refused && error.detail === 'no_endpoint') return error;
         throw error;
       });
       if (outcome instanceof Refused) return outcome;
@@ -260,7 +261,7 @@ export async function recoverOne(
     await lockOwn(tx, by);
     const options = { undeliveredOnly: true, priority: BULK_PRIORITY, recoveryId } as const;
     const done = await resendNotification(tx, notificationId, options).catch((error: unknown) => {
-      if (error instanceof Refused && error.why !== 'no_endpoint') return null;
+      if (error instanceof Refused && error.detail !== 'no_endpoint') return null;
       throw error;
     });
     const outcome = done === null ? 'skipped' : 'sent';

@@ -1,7 +1,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
-import { withTimeout } from '../../timing/timing';
 import { openClient, type Sql } from './driver/client';
+import { sendHintsOf } from './hints';
 
 export interface DatabaseConfig {
   /** `postgres://…`, with `sslmode` and `sslrootcert` for TLS. */
@@ -108,75 +108,6 @@ function clientOf(reader: DbOrTransaction): Sql {
   return (reader._.session as unknown as { readonly client: Sql }).client;
 }
 
-/** Tells a waiting process that something has happened. It may be lost, as the process also sweeps. */
-export interface Hint {
-  readonly channel: string;
-  readonly payload: string;
-}
-
-// Shortest time between two statements with hints, in milliseconds. Later hints share the second.
-const GATHER_MS = 5;
-/** Longest wait for one statement with hints, so that a lost connection does not block later ones. */
-const SEND_TIMEOUT_MS = 5_000;
-
-const SEND = `
-  select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as h (channel, payload)`;
-
-const takers = new WeakMap<object, (hint: Hint) => void>();
-
-/**
- * Sends a hint to the processes that listen: at once or, through an open transaction, after its commit.
- * It never waits and never fails.
- *
- * The transaction itself does not NOTIFY, because Postgres commits transactions with a NOTIFY one after
- * the other, each with its disk write. Hints are sent in transactions that write nothing.
- * @param through the client or drizzle of a pool, or a transaction begun by that drizzle
- */
-export function hint(through: object, one: Hint): void {
-  const take = takers.get(through);
-  if (take === undefined) throw new Error('a hint needs the pool, or a transaction that it has begun itself');
-  take(one);
-}
-
-function createHintSender(sql: Sql) {
-  const gathered = new Map<string, Hint>();
-  let sending: Promise<void> | undefined;
-  let resting: NodeJS.Timeout | undefined;
-
-  function send(): void {
-    if (sending !== undefined || resting !== undefined || gathered.size === 0) return;
-    const hints = [...gathered.values()];
-    gathered.clear();
-    const arrays = [hints.map(({ channel }) => channel), hints.map(({ payload }) => payload)];
-    const sent = sql.unsafe(SEND, arrays as never[], { prepare: true });
-    sending = withTimeout(sent, SEND_TIMEOUT_MS, 'hints').then(ended, ended);
-  }
-
-  function ended(): void {
-    sending = undefined;
-    resting = setTimeout(rested, GATHER_MS);
-  }
-
-  function rested(): void {
-    clearTimeout(resting);
-    resting = undefined;
-    send();
-  }
-
-  return {
-    take: (one: Hint): void => {
-      gathered.set(`${one.channel} ${one.payload}`, one);
-      send();
-    },
-    async flush(): Promise<void> {
-      await sending;
-      rested();
-      await sending;
-      clearTimeout(resting);
-    },
-  };
-}
-
 /**
  * Opens a pool that connects lazily.
  * @throws for a bad URL or bad TLS parameters (readServerTls)
@@ -200,19 +131,7 @@ export function connectDatabase(config: DatabaseConfig): Database {
     },
   });
   const db: Db = drizzle(sql);
-  const hints = createHintSender(sql);
-  for (const pool of [sql, db]) takers.set(pool, hints.take);
-  const begin = db.transaction.bind(db);
-  // Hints of a transaction are sent after its commit, and dropped when it fails.
-  db.transaction = async (work, options) => {
-    const given: Hint[] = [];
-    const result = await begin((tx) => {
-      takers.set(tx, (one) => given.push(one));
-      return work(tx);
-    }, options);
-    given.forEach(hints.take);
-    return result;
-  };
+  const hints = sendHintsOf(sql, db);
   return {
     sql,
     db,

@@ -47,10 +47,10 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
 }
 
 /** Longest wait for a blocked reader after a fatal line and at the end, in milliseconds. */
-const LAST_WORDS_MS = 1_000;
+const LONGEST_FLUSH_MS = 1_000;
 
 function standardOutput(): DestinationStream {
-  let patientUntilMs = Number.POSITIVE_INFINITY;
+  let retryUntilMs = Number.POSITIVE_INFINITY;
   const output = pino.destination({
     dest: 1,
     sync: false,
@@ -59,20 +59,20 @@ function standardOutput(): DestinationStream {
     maxWrite: MOST_WRITE_BYTES,
     periodicFlush: FLUSH_MS,
     contentMode: 'buffer',
-    retryEAGAIN: () => performance.now() < patientUntilMs,
+    retryEAGAIN: () => performance.now() < retryUntilMs,
   });
   // pino joins and measures waiting text at every line, but only counts the length of bytes.
   const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
-    patientUntilMs = performance.now() + LAST_WORDS_MS;
+    retryUntilMs = performance.now() + LONGEST_FLUSH_MS;
     try {
       flushSync();
     } catch {
       // Lines that the reader did not take in time are lost.
     } finally {
-      patientUntilMs = Number.POSITIVE_INFINITY;
+      retryUntilMs = Number.POSITIVE_INFINITY;
     }
   };
   return output;

@@ -1,10 +1,10 @@
+import { hashKey } from '../../db/keys';
 import {
   findServiceKeysByHash,
-  hashKey,
   issueServiceKey,
   listServiceKeys,
   serviceKeyChanges,
-} from '../../db/keys';
+} from '../../db/service-keys';
 import { useApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { refusal, type Answer } from '../support/http-call';
@@ -70,7 +70,7 @@ test('an expired, an inactive and a revoked key are refused at once', async () =
   expect(await serviceKeyChanges.revoke(api.database.db, summary.keyId)).toMatchObject({ changed: true });
   expect(await statusOf(key)).toBe(401);
   await expect(serviceKeyChanges.setState(api.database.db, summary.keyId, 'active')).rejects.toMatchObject({
-    reason: 'conflict',
+    kind: 'conflict',
   });
 });
 
@@ -85,16 +85,16 @@ test('rotated, both keys work until the overlap has ended', async () => {
   const successor = (await listServiceKeys(api.database.db)).at(-1);
   expect(successor).toMatchObject({ name: 'Lender A gateway', ...BINDING, keyId: replaced.replacedBy });
   await expect(serviceKeyChanges.rotate(api.database.db, { keyId: replaced.keyId })).rejects.toMatchObject({
-    reason: 'conflict',
+    kind: 'conflict',
   });
 });
 
 test.each([
   ...['', ' ', 'x'.repeat(121)].map((name) => [{ name }, 'invalid'] as const),
   ...['lender_z', '', "lender_a'"].map((of) => [{ lender: of }, 'not_found'] as const),
-])('a key for %j is refused: %s', async (wanted, reason) => {
+])('a key for %j is refused: %s', async (wanted, kind) => {
   const key = { name: 'x', ...BINDING, expiresInSeconds: null, ...wanted };
-  await expect(issueServiceKey(api.database.db, key)).rejects.toMatchObject({ reason });
+  await expect(issueServiceKey(api.database.db, key)).rejects.toMatchObject({ kind });
 });
 
 // A service key gives access to one lender and one environment; everything else does not exist for it.

@@ -44,12 +44,12 @@ test.each([
 test('refuses to rotate what is unknown, replaced, off, revoked or expired, or for longer than 7 days', async () => {
   const rotate = (keyId: string, overlapSeconds?: number) =>
     apiKeyChanges.rotate(database.db, { keyId, ...(overlapSeconds !== undefined && { overlapSeconds }) });
-  await expect(rotate('key_unknown')).rejects.toMatchObject({ reason: 'not_found' });
+  await expect(rotate('key_unknown')).rejects.toMatchObject({ kind: 'not_found' });
   const { summary } = await issue();
-  await expect(rotate(summary.keyId, 7 * 86_400 + 1)).rejects.toMatchObject({ reason: 'invalid' });
-  await expect(rotate(summary.keyId, -1)).rejects.toMatchObject({ reason: 'invalid' });
+  await expect(rotate(summary.keyId, 7 * 86_400 + 1)).rejects.toMatchObject({ kind: 'invalid' });
+  await expect(rotate(summary.keyId, -1)).rejects.toMatchObject({ kind: 'invalid' });
   await rotate(summary.keyId, 7 * 86_400);
-  await expect(rotate(summary.keyId)).rejects.toMatchObject({ reason: 'conflict' });
+  await expect(rotate(summary.keyId)).rejects.toMatchObject({ kind: 'conflict' });
   const off = await issue();
   await apiKeyChanges.setState(database.db, off.summary.keyId, 'inactive');
   await expect(rotate(off.summary.keyId)).rejects.toThrow('is inactive');
@@ -71,14 +71,14 @@ test('revokes for good', async () => {
   await apiKeyChanges.revoke(database.db, keyId);
   for (const state of ['active', 'inactive'] as const)
     await expect(apiKeyChanges.setState(database.db, keyId, state)).rejects.toMatchObject({
-      reason: 'conflict',
+      kind: 'conflict',
     });
 });
 
 test('refuses a key for an unknown partner, or one that has expired before it begins', async () => {
   const wanted = { partnerId: 'P999999', environment: 'live', expiresInSeconds: null } as const;
-  await expect(issueKey(database.db, wanted)).rejects.toMatchObject({ reason: 'not_found' });
-  await expect(issue(0)).rejects.toMatchObject({ reason: 'invalid' });
+  await expect(issueKey(database.db, wanted)).rejects.toMatchObject({ kind: 'not_found' });
+  await expect(issue(0)).rejects.toMatchObject({ kind: 'invalid' });
 });
 
 test('gives the next free partner id, also to two that ask at once', async () => {

@@ -59,12 +59,12 @@ test('Temporal is away: ops says of no notification that it starts, and why it w
     const found: { now: { doing: string } }[] = await opsJson(scene.databaseUrl, 'notifications', 'list');
     return found.map(({ now }) => now.doing);
   };
-  await until(async () => (await doing()).includes('put_off'), 'a start has failed', 20_000);
+  await until(async () => (await doing()).includes('not_started'), 'a start has failed', 20_000);
   const said = new Set<string>();
   const endsMs = performance.now() + 8_000;
   while (performance.now() < endsMs) for (const what of await doing()) said.add(what);
   // More wait than one endpoint has slots.
-  expect([...said]).toEqual(['put_off']);
+  expect([...said]).toEqual(['not_started']);
   await temporal.start();
   await scene.ended(120_000);
 }, 240_000);

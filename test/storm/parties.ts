@@ -1,5 +1,5 @@
 import { RECEIVERS, type Receiver } from '../../dev/receivers';
-import { issueServiceKey } from '../../db/keys';
+import { issueServiceKey } from '../../db/service-keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
 import { addEndpoint } from '../support/notifications';

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/postgres/connect';
-import { issueServiceKey, type KeyBinding } from '../../db/keys';
+import { issueServiceKey, type KeyBinding } from '../../db/service-keys';
 import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
 import { newReference } from './applications';

@@ -108,8 +108,8 @@ export function createClient(options: ClientOptions): Client {
   const post = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
     send<T>({ ...usual, repeatable: false, ...more, ...options, method: 'POST', path });
   const spanOf = ({ created_from, created_to }: Span) => ({
-    created_from: moment(created_from),
-    created_to: moment(created_to),
+    created_from: isoText(created_from),
+    created_to: isoText(created_to),
   });
 
   return {
@@ -128,8 +128,8 @@ export function createClient(options: ClientOptions): Client {
       const query = {
         limit: PAGE,
         ...rest,
-        created_from: created_from && moment(created_from),
-        created_to: created_to && moment(created_to),
+        created_from: created_from && isoText(created_from),
+        created_to: created_to && isoText(created_to),
       };
       type Page = { notifications: NotificationSummary[]; next_cursor: string | null };
       for (let cursor: string | null | undefined; cursor !== null;) {
@@ -161,4 +161,4 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-const moment = (at: Date | string): string => (typeof at === 'string' ? at : at.toISOString());
+const isoText = (at: Date | string): string => (typeof at === 'string' ? at : at.toISOString());

@@ -2573,7 +2573,7 @@ export interface operations {
                     /**
                      * Format: date-time
                      * @description When the event was made, UTC.
-                     * @example 2026-11-21T12:00:00.000Z
+                     * @example 2026-11-21T12:00:00.120Z
                      */
                     created_at: string;
                     /**
@@ -2665,7 +2665,7 @@ export interface operations {
                         /**
                          * Format: date-time
                          * @description When the lender says it happened, UTC.
-                         * @example 2026-11-21T12:00:00.000Z
+                         * @example 2026-11-21T12:00:00.120Z
                          */
                         occurred_at: string;
                         /**
@@ -2746,7 +2746,7 @@ export interface operations {
                     /**
                      * Format: date-time
                      * @description When the event was made, UTC.
-                     * @example 2026-11-21T12:00:00.000Z
+                     * @example 2026-11-21T12:00:00.120Z
                      */
                     created_at: string;
                     /**
@@ -2805,7 +2805,7 @@ export interface operations {
                         /**
                          * Format: date-time
                          * @description When the lender says it happened, UTC.
-                         * @example 2026-11-21T12:00:00.000Z
+                         * @example 2026-11-21T12:00:00.120Z
                          */
                         occurred_at: string;
                         /**

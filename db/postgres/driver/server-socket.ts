@@ -34,14 +34,14 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const ours = <Socket extends net.Socket>(socket: Socket) => {
     if (quietMs > 0)
       socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
-    return refuseLeftovers(withoutBackPressure(failTwice(failAtFatalError(socket))));
+    return refuseLeftovers(withoutBackPressure(failAgainAtClose(failAtFatalError(socket))));
   };
   if (leaderOnly || servers.length > 1) {
     const search = searchServer({
       servers,
       leaderOnly,
       connect: (server) => connectTo(server, tls, SEARCH_CONNECT_MS).then(ours),
-      failed: stillborn,
+      failed: failedSocket,
       readyMs: SEARCH_READY_MS,
     });
     return { url, socket: search };
@@ -51,13 +51,13 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     const [port = 5432] = options.port;
     if (options.path) return ours(net.connect(options.path));
     if (tls === null) return ours(net.connect(port, host));
-    return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, stillborn);
+    return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, failedSocket);
   };
   return { url, socket };
 }
 
 // A socket that fails at its first write, so that postgres.js connects again.
-function stillborn(error: Error): Duplex {
+function failedSocket(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
@@ -94,7 +94,7 @@ function fatalErrorAt(chunk: Buffer): number {
 // At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close
 // that follows. Statements that it gives to the connection between the two would never settle. This
 // emits a second error right before the close.
-function failTwice<Socket extends net.Socket>(socket: Socket): Socket {
+function failAgainAtClose<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
     if (name === 'error') losses.add(args[0] as Error);

@@ -1,4 +1,4 @@
-import { hint } from '../../../db/postgres/connect';
+import { hint } from '../../../db/postgres/hints';
 import { openDatabaseAt, useDatabase } from '../../support/database';
 import { until } from '../../support/delivery';
 

@@ -1,11 +1,6 @@
 import type { Database } from '../../../db/postgres/connect';
-import {
-  createQuoteWriter,
-  createSharedCommit,
-  NotStoredError,
-  QueueFullError,
-  QUOTE_STATEMENTS_AT_A_TIME,
-} from '../../../db/quotes/store';
+import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/quotes/shared-commit';
+import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/store';
 import { openDatabaseAt, useDatabase } from '../../support/database';
 import { quoteRow } from '../../support/values';
 
