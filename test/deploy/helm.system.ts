@@ -64,7 +64,7 @@ async function run(command: string, values: Readonly<Record<string, object>>): P
     await writeFile(file, stringify(some));
     files.push('--values', file);
   }
-  const args = [...command.split(' '), CHART, '--kube-version', '1.33.0', ...files];
+  const args = [...command.split(' '), CHART, '--kube-version', '1.37.2', ...files];
   return runProgram(helm, args, { timeoutMs: 60_000 });
 }
 

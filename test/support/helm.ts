@@ -18,8 +18,8 @@ async function built(name: string, version: string, module: string): Promise<str
 export const findHelm = () => built('helm', '3.22.0', 'helm.sh/helm/v3');
 export const findKubeconform = () => built('kubeconform', '0.8.0', 'github.com/yannh/kubeconform');
 
-/** The first version that the chart claims, and a later one. */
-export const KUBERNETES = ['1.27.0', '1.33.0'] as const;
+/** The first version that the chart claims, and the one of test/kubernetes. */
+export const KUBERNETES = ['1.27.0', '1.37.2'] as const;
 const CRDS = {
   'github.com/prometheus-operator/prometheus-operator@v0.85.0': [
     'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml',
