@@ -132,7 +132,12 @@ export function apiQueries(
     simulateEvent: step('store lender event', simulated(simulateLenderEvent, 'simulated event')),
     webhookEndpoint: forPartner.reads(byOwner, findEndpointForPartner, 'webhook endpoint'),
     webhookKeys: forPartner.reads(byOwner, livePublicKeys, 'webhook keys'),
-    findServiceKeys: on(findServiceKeysByHash, 'service keys'),
+    // Each key stands for its lender, which is not known yet.
+    findServiceKeys: forLender(
+      (hashes: readonly Buffer[]) => hashes.map((hash) => hash.toString('hex')).join(),
+      findServiceKeysByHash,
+      'service keys',
+    ),
     createApplication: step('store application', storeApplication),
     warnOfCrowdedQuote: forLender(
       ({ lender }: Application) => lender,
@@ -145,7 +150,11 @@ export function apiQueries(
       findApplication,
       'credit application',
     ),
-    applicationExists: on(applicationExists, 'credit application'),
+    applicationExists: forLender(
+      (_id: string, { lender }: KeyBinding) => lender,
+      (db, id: string, _of: KeyBinding) => applicationExists(db, id),
+      'credit application',
+    ),
   };
 }
 

@@ -144,7 +144,8 @@ const getCreditApplication = operation({
       const applicationId = applicationIdOf(request.params);
       const history = await queries.findApplication(applicationId, request.service);
       if (history === null) {
-        if (await queries.applicationExists(applicationId)) warnOutOfScope(request, { applicationId });
+        if (await queries.applicationExists(applicationId, request.service))
+          warnOutOfScope(request, { applicationId });
         throw refused('APPLICATION_NOT_FOUND');
       }
       return sendAnswer(reply, applicationToWire(history));

@@ -87,6 +87,10 @@ export const creditApplications = pgTable(
       sql`${t.simulated} is null or ${t.simulated} between 1 and 20 and ${t.environment} = 'sandbox'`,
     ),
     check('credit_applications_environment', sql`${t.environment} in ('sandbox', 'live')`),
+    check(
+      'credit_applications_moments',
+      sql`isfinite(${t.stateOccurredAt}) and isfinite(${t.createdAt}) and isfinite(${t.updatedAt})`,
+    ),
   ],
 );
 
@@ -123,5 +127,9 @@ export const lenderEvents = pgTable(
     index('lender_events_waiting')
       .on(t.waitsUntil)
       .where(sql`${t.waitsUntil} is not null`),
+    check(
+      'lender_events_moments',
+      sql`isfinite(${t.occurredAt}) and isfinite(${t.receivedAt}) and isfinite(${t.waitsUntil}) and isfinite(${t.appliedAt})`,
+    ),
   ],
 );

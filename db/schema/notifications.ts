@@ -87,6 +87,7 @@ export const notifications = pgTable(
       'notifications_reason',
       sql`(coalesce(end_state, 'delivered') = 'delivered') = (end_reason is null)`,
     ),
+    check('notifications_reason_length', sql`octet_length(end_reason) <= 200`),
     check('notifications_sequence', sql`(application_id is null) = (sequence is null)`),
     // Limits what the login of a process may insert, because workers sign it.
     pgPolicy('notifications_all', { using: sql`true` }),

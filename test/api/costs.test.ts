@@ -240,7 +240,7 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
       }),
   },
   findApplication: { pool: 'own', rows: 100, pages: 300, call: (q) => q.findApplication(real, SERVICE) },
-  applicationExists: { pool: 'own', rows: 2, pages: 20, call: (q) => q.applicationExists(real) },
+  applicationExists: { pool: 'own', rows: 2, pages: 20, call: (q) => q.applicationExists(real, SERVICE) },
 };
 
 /** What a quote causes beside its insert, which happens when memory cannot answer. */

@@ -187,6 +187,19 @@ describe('a delivery that a process inserts', () => {
       `insert into recoveries (recovery_id, partner_id, environment, since, until, key_id, per_second, found, runner)
         values ('rcv_1', 'P100001', null, now(), now(), 'key_1', 1, 1, '')`,
     ],
+    ['a reason of an end of any length', `update notifications set end_reason = repeat('x', 201)`],
+    [
+      'an application that changes no more',
+      `insert into credit_applications (application_id, lender, lender_reference, quote_id, partner_id, environment,
+          merchant_id, loan_pence, deposit_pence, state_occurred_at)
+        values ('app_1', 'lender_a', 'EF34GH56', 'qte_1', 'P100001', 'live', 'M100001', 1, 0, 'infinity')`,
+    ],
+    [
+      "a lender's event that waits for ever",
+      `insert into lender_events (application_id, lender, environment, lender_event_id, status, occurred_at, verdict,
+          state_after, waits_until)
+        values ('app_1', 'lender_a', 'live', '1', 'accepted', now(), 'waiting', 'created', 'infinity')`,
+    ],
   ])('the API is refused: %s', async (_, statement) => {
     await database.sql`insert into deliveries ${database.sql(row)}`;
     await database.sql`
