@@ -17,6 +17,11 @@ const AT_ONCE = 2;
 const MOST_UNOPENED = 4;
 const OPENED_WITHIN_MS = 10_000;
 const ASK_EVERY_MS = 100;
+/**
+ * A workflow task that was tried so often ends on no worker of ours: one took it and does not answer, or
+ * its history cannot be continued.
+ */
+const STUCK_AT_ATTEMPT = 6;
 
 interface ReconcilerDeps {
   readonly client: Client;
@@ -37,7 +42,7 @@ interface ReconcilerDeps {
   readonly olderThanMs: number;
 }
 
-type Standing = 'running' | 'missing' | 'terminated' | 'cancelled' | 'closed';
+type Standing = 'running' | 'stuck' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 
 const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   RUNNING: 'running',
@@ -97,7 +102,8 @@ async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotificati
       await deps.end(notification, 'cancelled', 'workflow_cancelled');
       return null;
     case 'missing':
-    case 'closed': {
+    case 'closed':
+    case 'stuck': {
       // One of the two stores has lost something. The event is sent again, and counted once. It does not
       // pass the dispatcher: that would let new events of its endpoint wait, and most of these only
       // continue a wait.
@@ -108,11 +114,25 @@ async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotificati
       });
       if (restarted === 'poison') await deps.end(notification, 'failed', 'poison');
       if (restarted === null || restarted === 'poison') return null;
-      deps.onFound(notification, standing === 'missing' ? 'it had no workflow' : 'its workflow had ended');
+      deps.onFound(notification, FOUND[standing]);
       await deps.start(restarted);
+      if (standing === 'stuck') await terminate(deps.client, notification);
       return restarted;
     }
   }
+}
+
+const FOUND = {
+  missing: 'it had no workflow',
+  closed: 'its workflow had ended',
+  stuck: 'no worker could continue its workflow',
+};
+
+/** The generation after it is under way, so this one would find its row superseded. */
+async function terminate(client: Client, { notificationId, generation }: NotificationRef): Promise<void> {
+  const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
+  const ending = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.terminate('superseded'));
+  await withTimeout(ending, DESCRIBE_MS, 'Temporal');
 }
 
 async function wake(client: Client, { notificationId, generation }: NotificationRef): Promise<void> {
@@ -125,8 +145,10 @@ async function standingOf(client: Client, { notificationId, generation }: Notifi
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
     const described = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.describe());
-    const { status } = await withTimeout(described, DESCRIBE_MS, 'Temporal');
-    return STANDINGS[status.name] ?? 'closed';
+    const { status, raw } = await withTimeout(described, DESCRIBE_MS, 'Temporal');
+    const standing = STANDINGS[status.name] ?? 'closed';
+    const attempt = raw.pendingWorkflowTask?.attempt ?? 0;
+    return standing === 'running' && attempt >= STUCK_AT_ATTEMPT ? 'stuck' : standing;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing';
     throw error;

@@ -84,6 +84,40 @@ test('no worker runs in mid-ladder: the page of the workflow says how late its n
   expect(log[1]).toMatch(/Z attempt 2 [1-9]\d(\.\d)? s late: no worker took it up, or Temporal was away$/);
 }, 240_000);
 
+test('a workflow that no worker can continue is replaced, and continues at its step', async () => {
+  await temporal.start();
+  const environment = { TEST_LADDER_SECONDS: '0,15' };
+  const worker = await scene.worker(environment);
+  scene.receiver.behave((nth) => (nth === 0 ? 503 : 200));
+  const { notificationId } = await scene.storeTest();
+  await attemptMade();
+  await worker.end('SIGTERM');
+  // A worker that takes its task, fails it seven times, and then keeps it without a word.
+  const { client } = temporal;
+  const { namespace } = client.options;
+  const taskQueue = { name: scene.taskQueue };
+  const take = () =>
+    client.withDeadline(Date.now() + 30_000, () =>
+      client.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue, identity: 'half dead' }),
+    );
+  let attempt = 0;
+  while (attempt < 8) {
+    const task = await take();
+    if (task.taskToken.length === 0) continue;
+    ({ attempt } = task);
+    if (attempt < 8)
+      await client.workflowService.respondWorkflowTaskFailed({ namespace, taskToken: task.taskToken });
+  }
+  await scene.worker(environment);
+  await scene.expectDelivered(['failed', 'delivered'], { generation: 2 });
+  await until(
+    async () => (await deliveryOf(client, notificationId).describe()).status.name === 'TERMINATED',
+    'the first workflow is gone',
+    20_000,
+  );
+  await scene.expectInvariants({ kills: 0 });
+}, 240_000);
+
 test('a namespace that is missing: the worker says so, the API does not care, and it heals when it is there', async () => {
   const namespace = 'partner-finance';
   const [api, worker] = await Promise.all([scene.api(), scene.worker({ TEMPORAL_NAMESPACE: namespace })]);
