@@ -1,6 +1,6 @@
 import { APPLICATION_STATES } from '../../domain/application-states';
 import { applicationEventText, testEvent, testLenders } from '../../contracts/webhook-event';
-import { readSignable } from '../../contracts/signable-event';
+import { EVENT_FIELDS, readSignable } from '../../contracts/signable-event';
 import { variantsOf } from '../support/forged-bodies';
 
 const change = {
@@ -62,3 +62,24 @@ test.each([
   '{"api_version":"__proto__","data":{}}',
   BODY.slice(0, -1),
 ])('%s is not signed', (body) => expect(readSignable(body)).toBeNull());
+
+test('a field is signed from the release before the one that writes it, and bodies without it still are', () => {
+  const v1 = EVENT_FIELDS['v1'];
+  if (v1 === undefined) throw new Error('no v1');
+  const added = { instalments: Number.isSafeInteger, channel: (value: unknown) => value === 'web' };
+  const next = { v1: { ...v1, added } };
+  const withFields = (fields: object) =>
+    JSON.stringify({ ...JSON.parse(BODY), data: { ...JSON.parse(BODY).data, ...fields } });
+  const newer = withFields({ instalments: 12 });
+  const newest = withFields({ instalments: 12, channel: 'web' });
+  // A worker of today does not know it, so no API may write it yet.
+  expect(readSignable(newer)).toBeNull();
+  for (const body of [BODY, newer, newest]) expect(readSignable(body, next)).toEqual(JSON.parse(body));
+  for (const fields of [
+    { channel: 'web' },
+    { channel: 'web', instalments: 12 },
+    { instalments: '12' },
+    { instalments: 12, Channel: 'web' },
+  ])
+    expect(readSignable(withFields(fields), next)).toBeNull();
+});

@@ -19,6 +19,13 @@ test('a connection is used again after a success, and its name is not looked up 
   expect(sender.questions).toEqual([`A ${HOST}`, `AAAA ${HOST}`]);
 });
 
+test('a connection that has not rested is not used', async () => {
+  const { receiver, sender } = await served((_request, response) => response.end('ok'));
+  await sender.send(post(receiver.url));
+  await sender.send(post(receiver.url));
+  expect(receiver.connections()).toBe(2);
+});
+
 test('the rest of a connection becomes shorter', async () => {
   const { receiver, sender } = await served((_request, response) => response.end('ok'));
   for (let sent = 0; sent < 12; sent += 1) {
@@ -43,6 +50,18 @@ test('a connection is not used again after a failure', async () => {
   await rested();
   await sender.send(post(receiver.url));
   expect(receiver.connections()).toBe(2);
+});
+
+test('a kept connection that the partner closes is no failure of the partner', async () => {
+  const { receiver, sender } = await rawServed((socket, reset, nth) => {
+    if (nth === 1) socket.write(OK);
+    else reset();
+  });
+  for (let sent = 0; sent < 3; sent += 1) {
+    expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
+    await rested();
+  }
+  expect(receiver.connections()).toBe(3);
 });
 
 test('after one closed connection no other kept one is tried', async () => {
@@ -84,6 +103,17 @@ test('a kept connection that the partner has closed while idle is not used', asy
   expect(receiver.connections()).toBe(2);
 });
 
+test('hosts do not share connections, even at one address', async () => {
+  const wildcard = await certificateFor('*.partner.test');
+  const { receiver, sender } = await served((_request, response) => response.end(), { tls: wildcard });
+  for (const name of ['a', 'b', 'a', 'b']) {
+    const { outcome } = await sender.send(post(`https://${name}.partner.test:${receiver.port}/`));
+    expect(outcome).toMatchObject({ kind: 'delivered' });
+    await rested();
+  }
+  expect(receiver.connections()).toBe(2);
+});
+
 test('sends at the same time run side by side, each on its own connection', async () => {
   let waiting: (() => void)[] = [];
   const { receiver, sender } = await served((_request, response) => {
@@ -122,6 +152,17 @@ test('a kept connection on which no answer comes in time is a failure, and is no
   expect(requests).toBe(2);
 });
 
+const collected = () => {
+  const closing: (string | undefined)[] = [];
+  return {
+    closing,
+    listener: (request: { headers: { connection?: string } }, response: { end(): unknown }) => {
+      closing.push(request.headers.connection);
+      response.end();
+    },
+  };
+};
+
 test('after surplus bytes an endpoint gets a connection for each attempt, others as before', async () => {
   let surplus = 0;
   const { receiver, sender } = await rawServed((socket, _reset, nth) => {
@@ -143,6 +184,17 @@ test('after surplus bytes an endpoint gets a connection for each attempt, others
     await rested();
   }
   expect(receiver.connections()).toBe(5);
+});
+
+test('an endpoint that is alone gets a connection for each attempt, and is told so', async () => {
+  const { closing, listener } = collected();
+  const { receiver, sender } = await served(listener);
+  for (const alone of [false, true, true]) {
+    await sender.send({ ...post(receiver.url), alone });
+    await rested();
+  }
+  expect(closing).toEqual(['keep-alive', 'close', 'close']);
+  expect(receiver.connections()).toBe(3);
 });
 
 test('an answer that comes before the request is none', async () => {

@@ -26,6 +26,22 @@ async function after(failures: number, outcome: DeliveryOutcome, ladder = DELIVE
   return (await recordAttempt(database.sql, opened, { outcome, address: null })).next;
 }
 
+test.each(DELIVERY_LADDER_MS.slice(1).map((stepMs, failures) => [failures, stepMs] as const))(
+  'after %d earlier failures the wait is %d ms, with a jitter that only adds',
+  async (failures, stepMs) => {
+    const mostMs = stepMs + Math.min(Math.max(stepMs / 10, SECOND), 15 * MINUTE);
+    const waits = [];
+    for (let times = 0; times < 5; times += 1) {
+      const next = await after(failures, FAILED);
+      expect(next).toMatchObject({ kind: 'wait', because: 'ladder', attempts: 1 });
+      waits.push(next.kind === 'wait' ? (next.waitMs ?? NaN) : NaN);
+    }
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(stepMs);
+    expect(Math.max(...waits)).toBeLessThan(mostMs);
+    expect(new Set(waits).size).toBeGreaterThan(1);
+  },
+);
+
 test.each([
   ['later than the ladder counts', 0, 120 * SECOND, 120 * SECOND, 'retry_after'],
   ['earlier than the ladder changes nothing', 2, 2 * MINUTE, 5 * MINUTE, 'ladder'],
@@ -37,6 +53,22 @@ test.each([
   const waitMs = next.kind === 'wait' ? next.waitMs : null;
   if (because === 'retry_after') expect(waitMs).toBe(leastMs);
   else expect(waitMs).toBeGreaterThanOrEqual(leastMs);
+});
+
+test('there is no twelfth attempt, whatever Retry-After says, and none after a 410', async () => {
+  const over = { kind: 'over', status: 'failed' };
+  expect(await after(10, { ...FAILED, retryAfterMs: 5_000 })).toEqual({ ...over, reason: 'exhausted' });
+  expect(await after(0, { ...FAILED, failure: 'gone', httpStatus: 410 })).toEqual({
+    ...over,
+    reason: 'gone',
+  });
+});
+
+test('a failure of ours spends no step, and waits no longer than ten hours', async () => {
+  const ours = { kind: 'ours', failure: 'connect', httpStatus: null, durationMs: 5, sinceMs: null } as const;
+  const waits = { kind: 'wait', because: 'outage' };
+  expect(await after(10, { ...ours, waitMs: 30_000 })).toMatchObject({ ...waits, waitMs: 30_000 });
+  expect(await after(0, { ...ours, waitMs: 1e12 })).toMatchObject({ ...waits, waitMs: 10 * HOUR });
 });
 
 test('a delivery that an older build opened, without a ladder, is not ended by a failure', async () => {
