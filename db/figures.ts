@@ -1,10 +1,11 @@
 import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { WARN_AFTER_HOURS } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
+import { contradictionsOfDay } from './audit/operator-events';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
 import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
-import { oneRow, runPrepared, type Reader } from './postgres/connect';
+import { firstRow, msText, oneRow, runPrepared, type Db, type Reader } from './postgres/connect';
 import { LOGIN_SETTING_COUNT } from './postgres/rights';
 
 export const LIMIT_SHARES = [50, 80, 100] as const;
@@ -12,6 +13,11 @@ export const LIMIT_SHARES = [50, 80, 100] as const;
 /** Notifications under way and the counts of the month, of all partners. */
 interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
+  /**
+   * Milliseconds since the next step of a started delivery was due, the longest of all; 0 when none is due. One that
+   * waits for a slot of its endpoint is due.
+   */
+  readonly overdueMs: number;
   /** Milliseconds since the oldest pause of a delivery or partner began; 0 when nothing is paused. */
   readonly oldestPausedMs: number;
   readonly queuesPaused: number;
@@ -32,6 +38,8 @@ interface DeliveryFigures {
 const UNDELIVERED = `
   select json_build_object('queued', count(*) filter (where state = 'queued'),
       'started', count(*) filter (where state = 'started'), 'held', count(*) filter (where state = 'held')) as undelivered,
+    greatest(coalesce(extract(epoch from service_now() - min(coalesce(next_attempt_at, started_at))
+      filter (where state = 'started' and paused_at is null)) * 1000, 0), 0)::float8 as "overdueMs",
     coalesce(extract(epoch from service_now() - least(min(paused_at), (
       select min(p.paused_at) from delivery_pauses p where p.resumed_at is null))) * 1000, 0)::float8 as "oldestPausedMs",
     (select count(*) from delivery_pauses p where p.resumed_at is null)::int as "queuesPaused",
@@ -182,3 +190,79 @@ const DATABASE = `
   from pg_stat_archiver`;
 
 export const databaseFigures = (reader: Reader) => oneRow<DatabaseFigures>(reader, DATABASE);
+
+/** What is counted over all rows. */
+export type Figures = Awaited<ReturnType<typeof countAll>>;
+export type Counted = Pick<Figures, 'backlog' | 'deliveries'>;
+
+async function countAll(reader: Reader) {
+  return {
+    backlog: await backlog(reader),
+    deliveries: await deliveryFigures(reader),
+    health: await healthFigures(reader),
+    waiting: await waitingFigures(reader),
+    contradictions: await contradictionsOfDay(reader),
+    database: await databaseFigures(reader),
+  };
+}
+
+/** Counts notifications under way. @returns null when a statement takes longer than so many milliseconds */
+export const countWithin = (db: Db, withinMs: number): Promise<Counted | null> =>
+  db
+    .transaction(async (tx) => {
+      await runPrepared(tx, `set local statement_timeout = ${withinMs}`);
+      return { backlog: await backlog(tx), deliveries: await deliveryFigures(tx) };
+    })
+    .catch((error: unknown) => {
+      if ((error as { code?: unknown }).code === QUERY_CANCELED) return null;
+      throw error;
+    });
+
+const QUERY_CANCELED = '57014';
+
+/** Any fixed number. Workers that want to count at the same moment leave it to one. */
+const LOCK = `select pg_try_advisory_xact_lock(6720115::bigint) as mine`;
+/** Far above what a hundred million rows take. */
+const LIMIT = `set local statement_timeout = '60s'`;
+/** Counts take at most this share of the time: beside a million rows, which take a second, two a minute. */
+const SHARE = 1 / 25;
+/** However long they take, the next one begins this long after the last, in milliseconds. */
+const OLDEST_MS = 60_000;
+
+const STORED = `
+  select figures, took_ms as "tookMs", ${msText('service_now() - counted_at')} as "ageMs" from figures`;
+const STORE = `
+  insert into figures (counted_at, took_ms, figures) values (service_now(), $1::int, $2)
+  on conflict (singleton) do update
+    set counted_at = excluded.counted_at, took_ms = excluded.took_ms, figures = excluded.figures`;
+
+interface Stored {
+  readonly figures: string;
+  readonly tookMs: number;
+  readonly ageMs: number;
+}
+
+/** The figures as a worker stored them last, and how long ago that was; null when none has. */
+export async function storedFigures(reader: Reader): Promise<{ figures: Figures; ageMs: number } | null> {
+  const row = await firstRow<Stored>(reader, STORED, []);
+  return row && { figures: JSON.parse(row.figures) as Figures, ageMs: row.ageMs };
+}
+
+/**
+ * Counts over all rows and stores the figures, unless another worker does so or has lately.
+ * @param everyMs shortest time between two counts
+ * @param monotonicMs measures how long one takes
+ */
+export async function refreshFigures(db: Db, everyMs: number, monotonicMs: () => number): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await oneRow<{ mine: boolean }>(tx, LOCK)).mine) return;
+    const last = await firstRow<Stored>(tx, STORED, []);
+    const restMs = last === null ? 0 : Math.max(everyMs, Math.min(last.tookMs / SHARE, OLDEST_MS));
+    // A clock that was set back makes the age negative.
+    if (last !== null && last.ageMs >= 0 && last.ageMs < restMs) return;
+    await runPrepared(tx, LIMIT);
+    const begunMs = monotonicMs();
+    const figures = await countAll(tx);
+    await runPrepared(tx, STORE, [Math.round(monotonicMs() - begunMs), JSON.stringify(figures)]);
+  });
+}

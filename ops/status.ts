@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { contradictionsOfDay } from '../db/audit/operator-events';
 import { listEndpoints } from '../db/endpoints/endpoints';
-import { backlog, deliveryFigures } from '../db/figures';
+import { countWithin, storedFigures, type Counted } from '../db/figures';
 import { listPauses } from '../db/notifications/hold';
 import type { Db } from '../db/postgres/connect';
 import { loginSettings } from '../db/postgres/rights';
 import { listProcesses, readPostgres } from '../db/processes';
-import { withTimeout } from '../timing/timing';
+import { TimeoutError, withTimeout } from '../timing/timing';
 import { wholeNumber } from './arguments';
 import { examplesText, handle, type Call, type OpsDeps } from './call';
 import { toFailure } from './exit-codes';
@@ -28,8 +28,14 @@ const EXAMPLES = `
   ops status              what is wrong, first; exit code 1 when something is
   ops status --watch      the same every 5 seconds, until Ctrl-C`;
 
-/** Longest wait for Postgres and for Temporal, in milliseconds: an operator waits for the answer. */
+/** Longest wait for what is read of Postgres and of Temporal, in milliseconds: an operator waits for the answer. */
 const ANSWERS_WITHIN_MS = 3_000;
+/** A Postgres that answers the cheapest question within this time is not away, on a busy machine either. */
+const AWAY_AFTER_MS = 6_000;
+/** Counts that a worker stored longer ago are not shown. */
+const COUNTS_OLD_MS = 120_000;
+/** Longest that a statement counts where no worker has. */
+const COUNTED_WITHIN_MS = 400;
 /** As the alerts have it (deploy/prometheus/alerts.yml): BacklogOld, DeliveriesPaused, BackupOld. */
 const BACKLOG_OLD_MS = 300_000;
 const PAUSED_LONG_MS = 86_400_000;
@@ -69,7 +75,9 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
 }
 
 async function statusNow({ db, deps }: Call): Promise<Answer> {
-  const [stored, temporal] = await Promise.all([storedState(db, deps), temporalState(deps)]);
+  const stored = await storedState(db, deps);
+  // Afterwards, because loading Temporal's client keeps this process from everything else: for seconds on a busy machine.
+  const temporal = await temporalState(deps);
   const idle = stored.builds && temporal.current === null;
   const problems = [...stored.problems, ...temporal.problems, ...(idle ? [NO_BUILD] : [])];
   const well = problems.length === 0;
@@ -81,29 +89,39 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   };
 }
 
+type PostgresState = Awaited<ReturnType<typeof readPostgres>>;
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
-async function readStored(db: Db) {
-  const postgres = await readPostgres(db);
+/** Reads few rows first, then counts. */
+async function readStored(db: Db, postgres: PostgresState) {
+  const settings = await loginSettings(db);
+  const processes = await listProcesses(db);
+  const pauses = await listPauses(db);
   const found = await listEndpoints(db, { removed: false });
-  return {
-    postgres,
-    settings: await loginSettings(db),
-    processes: await listProcesses(db),
-    backlog: await backlog(db),
-    deliveries: await deliveryFigures(db),
-    endpoints: found.filter(({ state, failingSince }) => state === 'disabled' || failingSince !== null),
-    pauses: await listPauses(db),
-    contradictions: (await contradictionsOfDay(db)).filter(({ count }) => count > 0),
-  };
+  const endpoints = found.filter(({ state, failingSince }) => state === 'disabled' || failingSince !== null);
+  const contradictions = (await contradictionsOfDay(db)).filter(({ count }) => count > 0);
+  return { postgres, settings, processes, pauses, endpoints, contradictions, counted: await readCounts(db) };
+}
+
+/** As a worker has stored them, else counted now; null when that takes too long. */
+async function readCounts(db: Db): Promise<(Counted & { readonly ageMs: number }) | null> {
+  const stored = await storedFigures(db);
+  if (stored !== null && stored.ageMs < COUNTS_OLD_MS) return { ...stored.figures, ageMs: stored.ageMs };
+  const counted = await countWithin(db, COUNTED_WITHIN_MS);
+  return counted && { ...counted, ageMs: 0 };
 }
 
 async function storedState(db: Db, deps: OpsDeps) {
-  const stored = await withTimeout(readStored(db), ANSWERS_WITHIN_MS, 'Postgres').catch(toFailure);
+  const postgres = await withTimeout(readPostgres(db), AWAY_AFTER_MS, 'Postgres').catch(toFailure);
+  const stored = 'exitCode' in postgres ? postgres : await readWithin(db, postgres);
   if ('exitCode' in stored) {
     const { message: unreachable } = stored;
     const lines = { Postgres: 'unreachable' };
     return { problems: [unreachable], lines, view: { postgres: { unreachable } }, builds: false };
+  }
+  if ('slow' in stored) {
+    const lines = { Postgres: `${stored.role}, slow` };
+    return { problems: [stored.slow], lines, view: { postgres: stored }, builds: false };
   }
   const [at, embedded] = [deps.now(), deps.embedded()];
   const lines = storedLines(stored, at, embedded);
@@ -112,6 +130,13 @@ async function storedState(db: Db, deps: OpsDeps) {
   );
   return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored), builds };
 }
+
+const readWithin = (db: Db, postgres: PostgresState) =>
+  withTimeout(readStored(db, postgres), ANSWERS_WITHIN_MS, 'Postgres').catch((error: unknown) => {
+    if (!(error instanceof TimeoutError)) return toFailure(error);
+    const slow = `Postgres answers, but slowly: its figures took more than ${ANSWERS_WITHIN_MS / 1_000} s`;
+    return { role: postgres.role, slow };
+  });
 
 async function temporalState({ temporal }: OpsDeps) {
   try {
@@ -133,7 +158,8 @@ const endpointName = ({ partnerId, environment }: Stored['endpoints'][number]) =
 
 /** What somebody has to look at; the rest is in the lines. */
 function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
-  const { postgres, settings, processes, backlog, deliveries, endpoints, contradictions } = stored;
+  const { postgres, settings, processes, counted, endpoints, contradictions } = stored;
+  const waitsMs = counted?.backlog.oldestMs ?? 0;
   const msSince = (since: Date | null) => (since === null ? 0 : at.getTime() - since.getTime());
   const runs = (kind: 'api' | 'worker') => processes.some((one) => one.kind === kind && !one.lost);
   const backupIsOld =
@@ -157,9 +183,10 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
       return [true, `Postgres: somebody has set ${setting} for a login: ALTER ROLE ${where} RESET ALL`];
     }),
     [
-      backlog.oldestMs > BACKLOG_OLD_MS,
-      `Backlog: the oldest notification waits for ${timeText(backlog.oldestMs)} to be started`,
+      waitsMs > BACKLOG_OLD_MS,
+      `Backlog: the oldest notification waits for ${timeText(waitsMs)} to be started`,
     ],
+    [counted === null, `Backlog: ${NOT_COUNTED}`],
     ...endpoints.map((one): Check => {
       const [name, failingMs] = [`Endpoint of ${endpointName(one)}`, msSince(one.failingSince)];
       const { state, disabledReason: why } = one;
@@ -167,7 +194,7 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
         return [why !== 'operator', `${name} was disabled (${why}): its notifications are held`];
       return [failingMs > FAILING_LONG_MS, `${name} has failed for ${timeText(failingMs)}`];
     }),
-    [deliveries.oldestPausedMs > PAUSED_LONG_MS, 'Paused: for more than a day'],
+    [(counted?.deliveries.oldestPausedMs ?? 0) > PAUSED_LONG_MS, 'Paused: for more than a day'],
     ...contradictions.map(({ lender, environment, count }): Check => [
       environment === 'live' && count > CONTRADICTIONS_MOST,
       `Lender ${lender} contradicted the state of an application ${count} times in 24 h: ops events list --kind lender_contradiction`,
@@ -177,15 +204,17 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
   return checks.flatMap(([isWrong, problem]) => (isWrong ? [problem] : []));
 }
 
+const NOT_COUNTED = 'not known: no worker has counted lately, and it takes long';
+
 function storedLines(stored: Stored, at: Date, embedded: boolean) {
-  const { postgres, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
-  const { queued, started, held } = deliveries.undelivered;
+  const { postgres, processes, counted, endpoints, pauses, contradictions } = stored;
+  const oldestPausedMs = counted?.deliveries.oldestPausedMs ?? 0;
   const oldest = (ms: number) => (ms === 0 ? '' : ` (oldest ${timeText(ms)})`);
   const stateText = (one: Stored['endpoints'][number]) =>
     one.state === 'disabled'
       ? `${endpointName(one)} disabled (${one.disabledReason})`
       : `${endpointName(one)} fails for ${age(one.failingSince ?? at, at)}`;
-  const single = deliveries.oldestPausedMs === 0 ? '' : '; single deliveries';
+  const single = oldestPausedMs === 0 ? '' : '; single deliveries';
   return {
     ...Object.fromEntries(
       processes.map((one) => [
@@ -194,12 +223,11 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
       ]),
     ),
     Postgres: `${postgres.role}, ${postgres.standbys} standbys${postgres.synchronous ? ', synchronous' : ''}`,
-    Backlog: `${backlog.pending} wait for their first attempt${oldest(backlog.oldestMs)}, ${backlog.capped} of them for a slot of their endpoint`,
-    Deliveries: `${queued} queued, ${started} started, ${held} held`,
+    ...(counted === null ? { Backlog: NOT_COUNTED } : countedLines(counted)),
     Endpoints: endpoints.map(stateText).join('; ') || 'none fails or is disabled',
     Paused:
       pauses.map((one) => `${one.partnerId} ${pauseText(one)}`).join('; ') ||
-      `no partner${single}${oldest(deliveries.oldestPausedMs)}`,
+      `no partner${single}${oldest(oldestPausedMs)}`,
     Lenders:
       contradictions
         .map((one) => `${one.lender} ${one.environment} contradicted a state ${one.count} times in 24 h`)
@@ -211,24 +239,35 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
   };
 }
 
+function countedLines({ backlog, deliveries, ageMs }: NonNullable<Stored['counted']>) {
+  const { queued, started, held } = deliveries.undelivered;
+  const oldest = backlog.oldestMs === 0 ? '' : ` (oldest ${timeText(backlog.oldestMs)})`;
+  return {
+    Backlog: `${backlog.pending} wait for their first attempt${oldest}, ${backlog.capped} of them for a slot of their endpoint`,
+    Deliveries: `${queued} queued, ${started} started, ${held} held, counted ${timeText(ageMs)} ago`,
+  };
+}
+
 const storedView = (stored: Stored) => {
-  const { postgres, settings, processes, backlog, deliveries, endpoints, pauses, contradictions } = stored;
+  const { postgres, settings, processes, counted, endpoints, pauses, contradictions } = stored;
   const { lastBackupAt, inUse: _, ...server } = postgres;
+  const seconds = (ms: number) => Math.round(ms / 1_000);
   return {
     postgres: { ...server, login_settings: settings },
     processes: processes.map(snakeCased),
-    backlog: {
-      waiting: backlog.pending,
-      oldest_seconds: Math.round(backlog.oldestMs / 1_000),
-      capped: backlog.capped,
-      ...deliveries.undelivered,
+    backlog: counted && {
+      waiting: counted.backlog.pending,
+      oldest_seconds: seconds(counted.backlog.oldestMs),
+      capped: counted.backlog.capped,
+      ...counted.deliveries.undelivered,
+      counted_seconds_ago: seconds(counted.ageMs),
     },
     endpoints: endpoints.map(({ endpointId, partnerId, environment, state, disabledReason, failingSince }) =>
       snakeCased({ endpointId, partnerId, environment, state, disabledReason, failingSince }),
     ),
     paused: {
       partners: pauses.map(snakeCased),
-      oldest_seconds: Math.round(deliveries.oldestPausedMs / 1_000),
+      oldest_seconds: counted && seconds(counted.deliveries.oldestPausedMs),
     },
     /** Of the last 24 hours. */
     lender_contradictions: contradictions,

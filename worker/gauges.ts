@@ -1,22 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
-import { contradictionsOfDay } from '../db/audit/operator-events';
-import {
-  backlog,
-  databaseFigures,
-  deliveryFigures,
-  healthFigures,
-  LIMIT_SHARES,
-  waitingFigures,
-} from '../db/figures';
+import { LIMIT_SHARES, refreshFigures, storedFigures, type Figures } from '../db/figures';
 import type { Db, Sql } from '../db/postgres/connect';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
-import { inRound, withTimeout } from '../timing/timing';
+import { inRound, startLoop, withTimeout, type Loop } from '../timing/timing';
 import type { WorkerOptions } from './options';
 import type { SendSlots } from './slots';
 
 interface WorkerGaugesDeps extends Pick<WorkerOptions, 'temporal' | 'mostSends'> {
-  readonly db: Db;
   readonly sql: Sql;
   readonly underWay: SendSlots['underWay'];
   readonly clockSkewMs: () => number | null;
@@ -24,11 +15,37 @@ interface WorkerGaugesDeps extends Pick<WorkerOptions, 'temporal' | 'mostSends'>
   readonly buildIsCurrent: () => boolean;
 }
 
-/** The gauges of a worker process, read at each scrape. Those from Postgres are the same in all workers. */
-export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
-  const { db, sql } = deps;
+/** Counts over all rows, in one of the workers at a time. */
+export const startFigures = (db: Db, everyMs: number, onError: (error: unknown) => void): Loop =>
+  startLoop({
+    round: () => inRound(refreshFigures(db, everyMs, () => performance.now())),
+    // Spreads the workers.
+    everyMs: () => everyMs * (1 + Math.random() / 10),
+    onError,
+  });
 
-  addGauges(registry, () => backlog(sql), {
+/** Stored figures that are older are not served, so that FiguresMissing fires. */
+const OLDEST_SERVED_MS = 180_000;
+
+/** The gauges of a worker process, read at each scrape. Those of stored figures are the same in all workers. */
+export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): void {
+  const stored = shared(async () => {
+    const found = await storedFigures(deps.sql);
+    if (found === null || found.ageMs > OLDEST_SERVED_MS) throw new Error('no worker has counted lately');
+    return found;
+  });
+  const part =
+    <Name extends keyof Figures>(name: Name) =>
+    async () =>
+      (await stored()).figures[name];
+
+  addGauges(registry, stored, {
+    pfqs_figures_age_seconds: [
+      'How long ago a worker counted the figures of all rows: those of notifications, endpoints, lenders and Postgres.',
+      ({ ageMs }) => ageMs / 1_000,
+    ],
+  });
+  addGauges(registry, part('backlog'), {
     pfqs_notifications_pending: ['Notifications that wait for their workflow.', (one) => one.pending],
     pfqs_notifications_oldest_pending_seconds: [
       'Age of the oldest of them whose endpoint has a free slot.',
@@ -43,11 +60,15 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
       ({ oldestCappedMs }) => oldestCappedMs / 1_000,
     ],
   });
-  addGauges(registry, () => deliveryFigures(sql), {
+  addGauges(registry, part('deliveries'), {
     pfqs_notifications_undelivered: [
       'Notifications that have not ended, by state.',
       ({ undelivered }) => by('state', undelivered),
       'state',
+    ],
+    pfqs_notifications_oldest_overdue_seconds: [
+      'How long the next attempt of a started delivery has been due, the longest of all.',
+      ({ overdueMs }) => overdueMs / 1_000,
     ],
     pfqs_notifications_oldest_paused_seconds: [
       'How long the oldest pause of a delivery or of a partner has lasted.',
@@ -82,7 +103,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     ],
   });
   // These are for all partners together. An endpoint that the service disabled is named by its id.
-  addGauges(registry, () => healthFigures(db), {
+  addGauges(registry, part('health'), {
     pfqs_notifications_held: ['Notifications that wait for an active endpoint.', ({ held }) => held],
     pfqs_notifications_oldest_held_seconds: [
       'How long the oldest of them has been held.',
@@ -113,7 +134,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
       ({ partnersFailing }) => partnersFailing,
     ],
   });
-  addGauges(registry, () => waitingFigures(db), {
+  addGauges(registry, part('waiting'), {
     pfqs_lender_events_waiting: [
       "Lenders' events that wait for the steps before them.",
       ({ waiting }) => waiting,
@@ -127,7 +148,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
       ({ overdueSeconds }) => overdueSeconds,
     ],
   });
-  addGauges(registry, () => contradictionsOfDay(sql), {
+  addGauges(registry, part('contradictions'), {
     pfqs_lender_contradictions: [
       "Lenders' events of the last 24 hours that contradict the state of their application, by lender and environment.",
       (found) => found.map(({ count, ...labels }) => [labels, count] as const),
@@ -135,7 +156,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
       'environment',
     ],
   });
-  addGauges(registry, () => databaseFigures(db), {
+  addGauges(registry, part('database'), {
     pfqs_partition_months_ahead: [
       'Months after the present one that every table has a partition for.',
       ({ monthsAhead }) => monthsAhead,
@@ -180,26 +201,29 @@ type Shown =
   number | readonly (readonly [labels: Readonly<Record<string, string | number>>, figure: number])[];
 
 /** Gauges by name. */
-type Gauges<Figures> = Readonly<
-  Record<string, readonly [help: string, show: (of: Figures) => Shown, ...labelNames: string[]]>
+type Gauges<Source> = Readonly<
+  Record<string, readonly [help: string, show: (of: Source) => Shown, ...labelNames: string[]]>
 >;
 
 /** Longest time that a scrape waits for figures, in milliseconds. Prometheus waits 10 s for the page. */
 const SCRAPE_WAITS_MS = 3_000;
 
-/**
- * Adds gauges that share one read at each scrape. Without Postgres they have no series, and the alert
- * FiguresMissing fires.
- */
-function addGauges<Figures>(registry: Registry, read: () => Promise<Figures>, gauges: Gauges<Figures>) {
-  let reading: Promise<Figures> | null = null;
-  const figures = () => {
-    // Later scrapes share a read that hangs, so that reads do not pile up on a frozen Postgres.
+/** Shares a read that has not ended, so that reads do not pile up on a frozen Postgres. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | null = null;
+  return () => {
     reading ??= inRound(read()).finally(() => {
       reading = null;
     });
-    return withTimeout(reading, SCRAPE_WAITS_MS, 'figures').catch(() => null);
+    return withTimeout(reading, SCRAPE_WAITS_MS, 'figures');
   };
+}
+
+/**
+ * Adds gauges of one source. Without Postgres they have no series, and the alert FiguresMissing fires; neither have
+ * figures that another build has stored in another form.
+ */
+function addGauges<Source>(registry: Registry, read: () => Promise<Source>, gauges: Gauges<Source>) {
   for (const [name, [help, show, ...labelNames]] of Object.entries(gauges))
     void new Gauge({
       name,
@@ -207,12 +231,13 @@ function addGauges<Figures>(registry: Registry, read: () => Promise<Figures>, ga
       labelNames,
       registers: [registry],
       async collect() {
-        const found = await figures();
+        const shown = await read()
+          .then(show)
+          .catch(() => null);
         // The labels of the last scrape may be gone. Without labels a reset leaves the series at 0.
         this.reset();
         if (labelNames.length === 0) this.remove();
-        if (found === null) return;
-        const shown = show(found);
+        if (shown === null) return;
         if (typeof shown === 'number') this.set(shown);
         else for (const [labels, figure] of shown) this.set(labels, figure);
       },

@@ -28,6 +28,8 @@ export const MOST_WORKFLOW_TASKS = 160;
 const SWEEP_MS = 1_000;
 /** How often rows are compared with Temporal; a round asks about 50 of them. */
 const RECONCILE_EVERY_MS = 10_000;
+/** How often one of the workers counts over all rows; less often when that takes long. */
+const FIGURES_EVERY_MS = 10_000;
 /** A delivery is compared after this time without a step, which is longer than any activity (40 s). */
 const RECONCILE_AFTER_MS = 60_000;
 /**
@@ -42,6 +44,7 @@ export interface WorkerTuning {
   readonly sweepMs?: number;
   readonly testLadderMs?: readonly number[];
   readonly reconcileAfterMs?: number;
+  readonly figuresEveryMs?: number;
   /** 0: every attempt finds all slots taken. */
   readonly mostSends?: number;
   readonly mostBusyRounds?: number;
@@ -114,6 +117,7 @@ export function workerOptions(
     sweepMs: tuning.sweepMs ?? SWEEP_MS,
     reconcileEveryMs: Math.min(RECONCILE_EVERY_MS, reconcileAfterMs),
     reconcileAfterMs,
+    figuresEveryMs: tuning.figuresEveryMs ?? FIGURES_EVERY_MS,
     retentionAt: config.RETENTION_AT,
     production: config.ENVIRONMENT === 'production',
     tracing: openTracing(config, 'pfqs-worker'),

@@ -17,7 +17,7 @@ import { createClockWatch } from './clock-watch';
 import { startDispatch } from './dispatch';
 import type { WorkerEmitter } from './emitter';
 import { createWorkerEvents, createWorkerMetrics } from './events';
-import { createWorkerGauges } from './gauges';
+import { createWorkerGauges, startFigures } from './gauges';
 import { startWorkerKeeper } from './keeper';
 import type { WorkerOptions } from './options';
 import { createOutageNotes } from './outage-notes';
@@ -151,8 +151,11 @@ function start(options: WorkerOptions, closers: Closers) {
   });
   closers.add(() => feed.close());
 
+  const figures = startFigures(db, options.figuresEveryMs, (error) =>
+    logger.warn({ err: error }, 'figures could not be counted'),
+  );
+  closers.add(() => figures.stop());
   createWorkerGauges(metrics.registry, {
-    db,
     sql,
     temporal: options.temporal,
     mostSends: options.mostSends,

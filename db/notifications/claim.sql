@@ -89,6 +89,23 @@ BEGIN
   FROM walk w WHERE w.priority IS NOT NULL LIMIT most;
 END $$;
 
+-- The queues with held rows. A queue costs one row.
+CREATE OR REPLACE FUNCTION held_queues_1() RETURNS TABLE (partner_id text, environment text) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+BEGIN
+  RETURN QUERY
+  WITH RECURSIVE walk AS (
+    SELECT '' AS partner_id, '' AS environment
+    UNION ALL
+    SELECT next.*
+    FROM walk w CROSS JOIN LATERAL (
+      SELECT d.partner_id, d.environment FROM deliveries d
+      WHERE d.state = 'held' AND (d.partner_id, d.environment) > (w.partner_id, w.environment)
+      ORDER BY d.partner_id, d.environment LIMIT 1) next)
+  SELECT w.* FROM walk w WHERE w.partner_id <> '';
+END $$;
+
 -- The claim of the dispatcher: takes up to "most" notifications from the given queues, those that have been due for
 -- "grace". A queue has at most "slots" first attempts under way, over all workers. Priority 0 goes before 1.
 -- "remaining" has the queues with due rows that were left, and why: "more" of them can be taken now; they wait for a slot

@@ -156,10 +156,13 @@ export async function giveBack(reader: Reader, claimed: readonly NotificationRef
 /** The wake that follows an order was lost when its workflow has not read it after so long. */
 const WAKE_LOST_SECONDS = 30;
 
+// The first moment bounds what is read of the index.
 const CLAIM_UNCHECKED = `
   with old as (
     select notification_id from deliveries
-    where state = 'started' and greatest(ordered_at, coalesce(checked_at, started_at, '-infinity'))
+    where state = 'started'
+      and coalesce(checked_at, started_at, '-infinity') <= (select service_now() - make_interval(secs => least($2::float8, ${WAKE_LOST_SECONDS})))
+      and greatest(ordered_at, coalesce(checked_at, started_at, '-infinity'))
       <= service_now() - make_interval(secs => case when ordered_at is null then $2::float8 else least($2::float8, ${WAKE_LOST_SECONDS}) end)
     limit $1::int for update skip locked)
   ${updateText('check', {})}

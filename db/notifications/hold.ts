@@ -13,12 +13,10 @@ export const EXPIRY_WARNING_DAYS = 7;
 /** Shortest time between two warnings of a queue. */
 const WARN_EVERY_HOURS = 24;
 
-const queuesOf = (state: 'queued' | 'held', endpoint: string) => `
-  select partner_id as "partnerId", environment from (
-    select distinct partner_id, environment from deliveries where state = '${state}') q
-  where ${endpoint} order by 1, 2`;
-const TO_HOLD = queuesOf('queued', `not ${hasActiveEndpoint('q')}`);
-const TO_RELEASE = queuesOf('held', hasActiveEndpoint('q'));
+const queuesOf = (queues: string, endpoint: string) => `
+  select partner_id as "partnerId", environment from ${queues} q where ${endpoint} order by 1, 2`;
+const TO_HOLD = queuesOf(`queued_queues_1(${2 ** 31 - 1}, '', '')`, `not ${hasActiveEndpoint('q')}`);
+const TO_RELEASE = queuesOf('held_queues_1()', hasActiveEndpoint('q'));
 
 /** Queues with queued notifications and no active endpoint. */
 export const queuesToHold = (reader: Reader) => runPrepared<Tenant>(reader, TO_HOLD);

@@ -131,6 +131,8 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
     ops: 'select',
   },
   outages: { worker: 'select, insert (kind, began_at), update (ended_at)', ops: 'select' },
+  // One worker counts what all of them and `ops status` show.
+  figures: { worker: 'select, insert, update (counted_at, took_ms, figures)', ops: 'select' },
   backups: { ops: 'select' },
 
   change_log: { api: NEW_CHANGE, worker: NEW_CHANGE, ops: `select, ${NEW_CHANGE}` },
@@ -144,7 +146,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 export const WITHHELD = '^(pg_(try_)?advisory_|lo_|loread$|lowrite$|pg_logical_emit_message$)';
 
 export const SYSTEM_FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
-  // Used by claims of an endpoint and by the daily warning of expiry.
+  // Used by claims of a queue, by the daily warning of expiry and by the worker that counts figures.
   'pg_try_advisory_xact_lock(int, int)': ['worker'],
   'pg_try_advisory_xact_lock(bigint)': ['worker'],
   // A pause of deliveries waits for the attempts that are being opened.
@@ -160,6 +162,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'ulid_floor(timestamptz)': PROCESSES,
   'due_queues_1(int)': ['worker'],
   'queued_queues_1(int, text, text)': ['worker'],
+  'held_queues_1()': ['worker'],
   'claim_notifications_2(int, int, interval, interval, interval, text[], text[])': ['worker'],
   'deliveries_paused_1(text, text)': PROCESSES,
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],

@@ -97,6 +97,14 @@ export const deliveries = pgTable(
     index('deliveries_due')
       .on(t.dueAt)
       .where(sql`${t.state} = 'queued'`),
+    // The reconciler looks for started ones that were not checked lately.
+    index('deliveries_checked')
+      .on(sql`coalesce(${t.checkedAt}, ${t.startedAt}, '-infinity')`)
+      .where(sql`${t.state} = 'started'`),
+    // The keeper goes from queue to queue (held_queues).
+    index('deliveries_held')
+      .on(t.partnerId, t.environment)
+      .where(sql`${t.state} = 'held'`),
     // The claim counts slots in use and tests under way.
     index('deliveries_slots')
       .on(t.partnerId, t.environment)

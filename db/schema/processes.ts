@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { check, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
+import { boolean, check, integer, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { moment, serviceNow } from './columns';
 
 /** The API and worker processes of the last day. Each writes every ten seconds that it runs. */
@@ -38,6 +38,20 @@ export const outages = pgTable(
     primaryKey({ columns: [t.kind, t.beganAt] }),
     check('outages_kind', sql`${t.kind} in ('workers', 'temporal', 'network')`),
   ],
+);
+
+/** What a worker counted over all rows: one row, which all workers and `ops status` show. */
+export const figures = pgTable(
+  'figures',
+  {
+    singleton: boolean('singleton').primaryKey().default(true),
+    countedAt: moment('counted_at').notNull(),
+    /** How long that took, in milliseconds. */
+    tookMs: integer('took_ms').notNull(),
+    /** As `Figures` (db/figures.ts), in JSON. */
+    figures: text('figures').notNull(),
+  },
+  (t) => [check('figures_singleton', sql`${t.singleton}`)],
 );
 
 /** Backups that were completed; the script of the backup writes them. */

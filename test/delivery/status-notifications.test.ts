@@ -118,7 +118,6 @@ test('an application whose lender leaves out `activated` moves on after the wait
   expect(warnings).toEqual([expect.objectContaining({ application_id: id })]);
   const metrics = await worker.worker.registry.metrics();
   expect(metrics).toContain('pfqs_lender_steps_missing_total 1\n');
-  expect(metrics).toContain('pfqs_lender_events_waiting 0\n');
 });
 
 test('what is told last to first, all at once and before a webhook is registered arrives first to last once one is', async () => {

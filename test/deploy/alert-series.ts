@@ -35,11 +35,22 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
     pfqs_notifications_held: '0x300',
     pfqs_lender_events_waiting: '0x300',
     pfqs_partition_months_ahead: '12x300',
+    pfqs_figures_age_seconds: '12x300',
   },
   DeliveriesRepaired: { 'pfqs_delivery_reconciled_total{instance="a"}': ['0+1x300', '9x300'] },
   DeliverySlotsTaken: {
     'pfqs_delivery_slots{instance="a"}': '400x300',
     'pfqs_deliveries_under_way{instance="a"}': ['380x300', '300x300'],
+  },
+  DeliveriesOverdue: {
+    pfqs_notifications_oldest_overdue_seconds: '600x300',
+    // A slow endpoint, whose deliveries ask for a slot again and again.
+    'pfqs_delivery_busy_total{instance="a"}': ['5x300', '0+1x300'],
+    'pfqs_network_outage_seconds{instance="a"}': '0x300',
+  },
+  SendsNotPolled: {
+    'temporal_num_pollers{poller_type="activity_task", task_queue="notifications-sends"}': ['0x300', '5x300'],
+    'temporal_num_pollers{poller_type="activity_task", task_queue="notifications"}': '5x300',
   },
   DeliveriesFail: {
     'pfqs_delivery_attempt_seconds_count{environment="live", outcome="delivered"}': '0+100x300',

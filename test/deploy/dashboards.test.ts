@@ -151,6 +151,15 @@ needs('Prometheus')('a running Prometheus', () => {
   });
 });
 
+test('an idle worker asks Temporal for sends, as SendsNotPolled expects', () => {
+  const pollers = pages.text.split('\n').filter((line) => line.startsWith('temporal_num_pollers{'));
+  const ofSends = pollers.filter(
+    (line) => /poller_type="activity_task"/.test(line) && /task_queue="[^"]+-sends"/.test(line),
+  );
+  expect(ofSends).toHaveLength(1);
+  expect(Number(ofSends[0]?.split(' ').at(-1))).toBeGreaterThan(0);
+});
+
 test('a failed test is counted as one, and not as a lost event of an application', () => {
   const exhausted = 'pfqs_notifications_ended_total{state="failed",reason="exhausted"';
   expect(pages.text).toContain(`${exhausted},event="test"} `);

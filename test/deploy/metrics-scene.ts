@@ -17,7 +17,10 @@ export async function scrapeAfterTraffic(
   /** Watches both from before the traffic. @returns what is called after it, while they still run. */
   watch: (addresses: { readonly api: string; readonly worker: string }) => Promise<() => Promise<void>>,
 ) {
-  const scene = await openCrashScene({ temporal, environment: { TEST_LADDER_SECONDS: '0,1' } });
+  const scene = await openCrashScene({
+    temporal,
+    environment: { TEST_LADDER_SECONDS: '0,1', FIGURES_EVERY_MS: '200' },
+  });
   try {
     const [api, worker] = [await scene.api({ RATE_LIMIT_PER_MINUTE: '5' }), await scene.worker()];
     await worker.ready();

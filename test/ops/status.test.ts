@@ -1,6 +1,6 @@
 import { appendOperatorEvents } from '../../db/audit/operator-events';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
-import { databaseFigures } from '../../db/figures';
+import { databaseFigures, refreshFigures } from '../../db/figures';
 import { openDatabaseAt } from '../support/database';
 import { asRole } from '../support/roles';
 import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
@@ -210,6 +210,55 @@ test('Postgres is away, or accepts and says nothing: it says so within seconds, 
     });
   }
   await silent.close();
+});
+
+/** While nothing can read a table. */
+async function withoutTable<T>(table: string, task: () => Promise<T>): Promise<T> {
+  const other = openDatabaseAt(database.url);
+  try {
+    let done: T | undefined;
+    await other.sql.begin(async (tx) => {
+      await tx.unsafe(`lock table ${table} in access exclusive mode`);
+      done = await task();
+    });
+    return done as T;
+  } finally {
+    await other.close();
+  }
+}
+
+test('Postgres is slow: it says so, and not that it is away', async () => {
+  const { code, out } = await withoutTable('processes', run);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^Not well:\n {2}! Postgres answers, but slowly/);
+  expect(out).toMatch(/Postgres +leader, slow/);
+});
+
+test('deliveries are shown as a worker has counted them, with the age; without that they are counted, unless it takes long', async () => {
+  await database.sql`update webhook_endpoints set state = 'removed'`;
+  await database.sql`truncate figures`;
+  const shown = async () => {
+    const { out } = await run();
+    return ['Backlog', 'Deliveries'].map((name) => new RegExp(`^${name} +(.*)$`, 'm').exec(out)?.[1]);
+  };
+  const [, counted = ''] = await shown();
+  expect(counted).toMatch(/^\d+ queued, \d+ started, \d+ held, counted 0 s ago$/);
+  expect(await withoutTable('deliveries', shown)).toEqual([
+    'not known: no worker has counted lately, and it takes long',
+    undefined,
+  ]);
+  const monotonicMs = () => performance.now();
+  const storedAt = async () => (await database.sql`select counted_at::text as at from figures`)[0]?.['at'];
+  await Promise.all([1, 2, 3].map(() => refreshFigures(database.db, 60_000, monotonicMs)));
+  const first = await storedAt();
+  await refreshFigures(database.db, 60_000, monotonicMs);
+  expect(await storedAt()).toBe(first);
+  expect((await withoutTable('deliveries', shown))[1]).toMatch(/ held, counted \d s ago$/);
+  // Nobody counts any more.
+  await advanceServiceClock(database, 300);
+  await beat(API);
+  await beat(WORKER);
+  expect((await withoutTable('deliveries', shown))[0]).toMatch(/^not known/);
 });
 
 test('--watch shows it again until it is interrupted', async () => {

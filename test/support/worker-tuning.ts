@@ -13,6 +13,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     RECONCILE_AFTER_MS: reconcileAfterMs,
     WORKFLOW_TASKS_AT_ONCE: mostWorkflowTasks,
     FAST_SLOTS: fastSlots,
+    FIGURES_EVERY_MS: figuresEveryMs,
     TRY_EVERY_MS: tryEveryMs,
     SENDS_AT_ONCE: mostSends,
     BUSY_ROUNDS: mostBusyRounds,
@@ -28,6 +29,7 @@ export function workerTuning(environment: Readonly<Record<string, string | undef
     ...(tryEveryMs !== undefined && { tryEveryMs: Number(tryEveryMs) }),
     ...(mostWorkflowTasks !== undefined && { mostWorkflowTasks: Number(mostWorkflowTasks) }),
     ...(fastSlots !== undefined && { fastSlots: Number(fastSlots) }),
+    ...(figuresEveryMs !== undefined && { figuresEveryMs: Number(figuresEveryMs) }),
     ...(mostSends !== undefined && { mostSends: Number(mostSends) }),
     ...(mostBusyRounds !== undefined && { mostBusyRounds: Number(mostBusyRounds) }),
   };

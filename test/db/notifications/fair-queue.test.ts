@@ -172,6 +172,19 @@ test('the figures show how long the oldest pause has lasted', async () => {
   expect(Math.floor(oldestPausedMs / 3_600_000)).toBe(25);
 });
 
+test('the figures show how long the next attempt of a started delivery has been due, unless it is paused', async () => {
+  const [first = '', retried = '', planned = '', paused = ''] = await store(await newPartner(), 4);
+  const at = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+  const overdueMinutes = async () => Math.round((await deliveryFigures(database.db)).overdueMs / 60_000);
+  await putInState(database, planned, 'started', { started_at: at(-90), next_attempt_at: at(5) });
+  await putInState(database, paused, 'started', { started_at: at(-90), paused_at: at(-80) });
+  expect(await overdueMinutes()).toBe(0);
+  await putInState(database, first, 'started', { started_at: at(-7) });
+  expect(await overdueMinutes()).toBe(7);
+  await putInState(database, retried, 'started', { started_at: at(-90), next_attempt_at: at(-12) });
+  expect(await overdueMinutes()).toBe(12);
+});
+
 test('the figures show what was not delivered within a minute: no tests, and nothing that was delivered before', async () => {
   const partnerId = await newPartner();
   const [queued = '', sent = '', ended = '', again = ''] = await store(partnerId, 4);
