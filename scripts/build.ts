@@ -24,8 +24,9 @@ async function main(): Promise<void> {
   await ensureSite();
   for (const path of ['db/migrations', 'api/site'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
-  for (const name of readdirSync(join(root, 'db/notifications')).filter((one) => one.endsWith('.sql')))
-    cpSync(join(root, 'db/notifications', name), join(dist, 'db/notifications', name));
+  for (const folder of ['db/applications', 'db/notifications'])
+    for (const name of readdirSync(join(root, folder)).filter((one) => one.endsWith('.sql')))
+      cpSync(join(root, folder, name), join(dist, folder, name));
 
   bundleOps();
   const { code } = await bundleWorkflowCode(workflowCode(join(dist, 'workflows')));

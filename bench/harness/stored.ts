@@ -5,13 +5,14 @@ import {
   applicationEventText,
   type ApplicationEvent,
 } from '../../contracts/webhook-event';
-import { insertStatusNotification } from '../../db/notifications/create';
+import { openApplication } from '../../db/applications/create';
 import { createPartner } from '../../db/catalogue/partners';
 import type { KeyRing } from '../../db/endpoints/key-ring';
 import { SOMETHING_IS_DUE } from '../../db/notifications/notification';
 import type { Database } from '../../db/postgres/connect';
 import { hint } from '../../db/postgres/hints';
-import { creditApplications, deliveries, notifications } from '../../db/schema';
+import { deliveries, notifications } from '../../db/schema';
+import type { ApplicationChange } from '../../domain/application';
 import { addEndpoint } from '../../test/support/notifications';
 import { pause } from './bench';
 import type { Moment } from './receiver';
@@ -37,7 +38,7 @@ export async function addPartners(
 }
 
 /**
- * An application that a lender opens, and the notification that this causes, in one transaction, as the service stores them.
+ * An application that a lender opens, and the notification that this causes, as the service stores them.
  * @param onWritten called with the event's id before it is committed.
  * @returns the event's id, and when it was committed.
  */
@@ -47,35 +48,32 @@ export async function storeChange(
   onWritten: (eventId: string) => void = () => undefined,
 ): Promise<Moment> {
   let eventId = '';
-  await db.transaction(async (tx) => {
-    const id = ulid();
-    const [application] = await tx
-      .insert(creditApplications)
-      .values({
-        applicationId: `app_${id}`,
-        lender: 'lender_a',
-        lenderReference: id,
-        quoteId: `qte_${id}`,
-        partnerId,
-        environment: 'live',
-        merchantId: 'M100001',
-        merchantReference: 'basket 2041',
-        loanPence: 90_000,
-        depositPence: 10_000,
-        creditProduct: 'Classic 12',
-        sequence: 1,
-      })
-      .returning();
-    if (application === undefined) throw new Error('an application was not stored');
-    await insertStatusNotification(tx, application, null, {
-      requestId: null,
-      write: (change) => {
-        eventId = change.eventId;
-        onWritten(eventId);
-        return applicationEventText(change);
-      },
-    });
-  });
+  const id = ulid();
+  const amounts = { loanPence: 90_000, depositPence: 10_000, creditProduct: 'Classic 12' };
+  const of = {
+    lender: 'lender_a',
+    lenderReference: id,
+    quoteId: `qte_${id}`,
+    simulated: null,
+    serviceKeyId: null,
+  };
+  const quote = {
+    partnerId,
+    environment: 'live',
+    merchantId: 'M100001',
+    merchantReference: 'basket 2041',
+  } as const;
+  const cause = {
+    at: new Date(),
+    requestId: null,
+    write: (change: ApplicationChange) => {
+      eventId = change.eventId;
+      onWritten(eventId);
+      return applicationEventText(change);
+    },
+  };
+  const opened = await db.transaction((tx) => openApplication(tx, { ...of, ...amounts }, quote, cause));
+  if (opened === null) throw new Error('an application was not stored');
   return [eventId, monotonicMs()];
 }
 

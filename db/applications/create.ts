@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql, type SQL } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import { namedOffers, offerRefusal } from '../../domain/application';
 import type { ApplicationTerms, WriteChange, OfferRefusal } from '../../domain/application';
@@ -6,12 +6,14 @@ import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
 import { inScope, type ServiceCaller } from '../service-keys';
-import { insertStatusNotification } from '../notifications/create';
-import type { Db, DbOrTransaction } from '../postgres/connect';
-import { findQuote, type StoredQuote } from '../quotes/read';
+import { statusNotification, type ChangeCause } from '../notifications/create';
+import { isDue } from '../notifications/notification';
+import { msText, oneRow, type Db, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { hint } from '../postgres/hints';
+import type { StoredQuote } from '../quotes/read';
+import { decodeFitted } from '../quotes/store';
 import { creditApplications } from '../schema';
 import type { Application } from './applications';
-import { findLender } from './lenders';
 
 export interface NewApplication
   extends
@@ -44,30 +46,57 @@ export async function createApplication(
   const { service } = wanted;
   if (wanted.lender !== service.lender) return { kind: 'lender_not_found', ofOthers: true };
   // An open application stays open, though formats change and quotes are dropped.
-  const known = await findBy(db, wanted, eq(creditApplications.quoteId, wanted.quoteId));
-  if (known !== null) return again(known, wanted);
-  const lender = await findLender(db, wanted.lender);
-  if (lender === null) return { kind: 'lender_not_found', ofOthers: false };
-  const quote = await findQuote(db, wanted.quoteId);
+  const { known, referenceFormat, quote, at } = await readBefore(db, wanted);
+  if (known) return again(await existing(db, wanted), wanted);
+  if (referenceFormat === null) return { kind: 'lender_not_found', ofOthers: false };
   if (quote === null || quote.environment !== service.environment)
     return { kind: 'quote_not_found', ofOthers: quote !== null };
-  if (readReferenceFormat(lender.referenceFormat)?.(wanted.lenderReference) !== true)
+  if (readReferenceFormat(referenceFormat)?.(wanted.lenderReference) !== true)
     return { kind: 'reference_format' };
   const refusal = offerRefusal(offersOf(quote), wanted);
   if (refusal === 'product_not_quoted')
     return { kind: refusal, ofOthers: namedOffers(quote.fitted, wanted).length > 0 };
   if (refusal !== null) return { kind: refusal };
-  return db.transaction(async (tx) => {
-    const opened = { ...wanted, serviceKeyId: service.keyId, simulated: null };
-    const application = await openApplication(tx, opened, quote, { ...wanted, write });
-    if (application === null) {
-      // It was opened from another quote before, or by another call at this moment.
-      const other = await findBy(tx, wanted);
-      if (other === null) throw new Error(`${wanted.lender} ${wanted.lenderReference} came and went`);
-      return again(other, wanted);
-    }
-    return { kind: 'created', application, isNew: true };
-  });
+  const opened = { ...wanted, serviceKeyId: service.keyId, simulated: null };
+  const cause = { ...wanted, write, at };
+  const application = await db.transaction((tx) => openApplication(tx, opened, quote, cause));
+  if (application !== null) return { kind: 'created', application, isNew: true };
+  // It was opened from another quote before, or by another call at this moment.
+  return again(await existing(db, wanted), wanted);
+}
+
+type QuoteOfApplication = Pick<
+  StoredQuote,
+  'partnerId' | 'environment' | 'merchantId' | 'merchantReference' | 'fitted' | 'response'
+> &
+  Pick<StoredQuote, 'loanPence' | 'depositPence' | 'usedDepositPence'>;
+
+// `response` is read where nothing else has the deposit.
+const BEFORE = `
+  select ${msText('service_now()')} as "nowMs", (select reference_format from lenders where lender = $1) as "referenceFormat",
+    exists (
+      select from credit_applications a
+      where a.lender = $1 and a.environment = $2 and a.lender_reference = $3 and a.simulated is null and a.quote_id = $4) as known,
+    q.partner_id as "partnerId", q.environment, q.merchant_id as "merchantId", q.merchant_reference as "merchantReference",
+    q.loan_pence::float8 as "loanPence", q.deposit_pence::float8 as "depositPence",
+    q.used_deposit_pence::float8 as "usedDepositPence", q.fitted,
+    case when q.used_deposit_pence is null then q.response end as response
+  from (select 1) one left join quotes q on q.quote_id = $4`;
+
+/** What decides about a new application, in one statement. `known`: this reference was opened from this quote. */
+async function readBefore(reader: Reader, { service, lenderReference, quoteId }: NewApplication) {
+  type Text = { readonly fitted: string; readonly response: string | null };
+  type Row = (Omit<QuoteOfApplication, keyof Text> & Text) | Record<keyof QuoteOfApplication, null>;
+  const { nowMs, known, referenceFormat, ...quote } = await oneRow<
+    Row & { readonly nowMs: number; readonly known: boolean; readonly referenceFormat: string | null }
+  >(reader, BEFORE, [service.lender, service.environment, lenderReference, quoteId]);
+  return { known, referenceFormat, at: new Date(nowMs), quote: decode(quote) };
+
+  function decode(row: Row): QuoteOfApplication | null {
+    if (row.fitted === null) return null;
+    const response: unknown = row.response === null ? null : JSON.parse(row.response);
+    return { ...row, fitted: decodeFitted(JSON.parse(row.fitted)), response };
+  }
 }
 
 function again(application: Application, wanted: NewApplication): CreateApplicationAnswer {
@@ -81,46 +110,77 @@ function again(application: Application, wanted: NewApplication): CreateApplicat
 }
 
 type Opened = ApplicationTerms &
-  Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'requestId' | 'serviceKeyId' | 'simulated'>;
+  Pick<Application, 'lender' | 'lenderReference' | 'quoteId' | 'serviceKeyId' | 'simulated'>;
+
+const OPEN = `
+  select open_application_1($1, $2, $3, $4, $5, $6, $7, $8, $9::int8, $10::int8, $11, $12::int2, $13, $14, $15::text::timestamptz,
+    $16, $17, $18, $19) as state`;
 
 /**
- * Inserts an application and its notification.
+ * Stores an application and its notification, in one statement of a transaction.
+ * @param cause.at when it is opened, by the clock of the database
  * @returns null when its reference, or its number among the simulated ones, is taken
  */
 export async function openApplication(
   tx: DbOrTransaction,
   opened: Opened,
-  { partnerId, environment, merchantId, merchantReference }: StoredQuote,
-  cause: Parameters<typeof insertStatusNotification>[3],
+  quote: Pick<StoredQuote, 'partnerId' | 'environment' | 'merchantId' | 'merchantReference'>,
+  { at, requestId, traceParent = null, write }: ChangeCause & { readonly at: Date },
 ): Promise<Application | null> {
-  const [application] = await tx
-    .insert(creditApplications)
-    .values({
-      ...opened,
-      applicationId: `app_${ulid()}`,
-      partnerId,
-      environment,
-      merchantId,
-      merchantReference,
-      sequence: 1,
-    })
-    .onConflictDoNothing()
-    .returning();
-  if (application === undefined) return null;
-  await insertStatusNotification(tx, application, null, cause);
+  const { lender, lenderReference, quoteId, loanPence, depositPence, creditProduct } = opened;
+  const { simulated, serviceKeyId } = opened;
+  const { partnerId, environment, merchantId, merchantReference } = quote;
+  const application: Application = {
+    applicationId: `app_${ulid()}`,
+    lender,
+    lenderReference,
+    quoteId,
+    loanPence,
+    depositPence,
+    creditProduct,
+    simulated,
+    serviceKeyId,
+    partnerId,
+    environment,
+    merchantId,
+    merchantReference,
+    requestId,
+    state: 'created',
+    stateOccurredAt: at,
+    sequence: 1,
+    createdAt: at,
+    updatedAt: at,
+  };
+  const { notificationId, eventId, body } = statusNotification(application, null, write);
+  const of = [
+    application.applicationId,
+    lender,
+    lenderReference,
+    quoteId,
+    partnerId,
+    environment,
+    merchantId,
+  ];
+  const terms = [merchantReference, loanPence, depositPence, creditProduct, simulated];
+  const from = [serviceKeyId, requestId, at.toISOString(), notificationId, eventId, body, traceParent];
+  const { state } = await oneRow<{ state: string | null }>(tx, OPEN, [...of, ...terms, ...from]);
+  if (state === null) return null;
+  if (state === 'queued') hint(tx, isDue(application));
   return application;
 }
 
-async function findBy(db: DbOrTransaction, { service, lenderReference }: NewApplication, condition?: SQL) {
+/** The application of this reference, which exists. */
+async function existing(db: DbOrTransaction, { service, lenderReference }: NewApplication) {
   const [row] = await db
     .select()
     .from(creditApplications)
-    .where(and(inScope(service), eq(creditApplications.lenderReference, lenderReference), condition));
-  return row ?? null;
+    .where(and(inScope(service), eq(creditApplications.lenderReference, lenderReference)));
+  if (row === undefined) throw new Error(`${service.lender} ${lenderReference} came and went`);
+  return row;
 }
 
 // What a quote offered. A raised deposit lowers the loan.
-function offersOf(quote: StoredQuote) {
+function offersOf(quote: QuoteOfApplication) {
   const { fitted, merchantReference, loanPence } = quote;
   const asked = quote.depositPence ?? 0;
   const depositPence = quote.usedDepositPence ?? correctedDeposit(quote.response) ?? asked;

@@ -9,10 +9,13 @@ import {
 } from '../../domain/application-states';
 import type { ApplicationState } from '../../domain/application-states';
 import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-events';
-import { inScope, type ServiceCaller } from '../service-keys';
-import { insertStatusNotification } from '../notifications/create';
-import { columns, rowsOf, runPrepared, type Db, type DbOrTransaction } from '../postgres/connect';
-import { creditApplications, lenderEvents } from '../schema';
+import type { ServiceCaller } from '../service-keys';
+import { statusNotification, type ChangeCause } from '../notifications/create';
+import { isDue } from '../notifications/notification';
+import { columns, firstRow, msText, oneRow, runPrepared } from '../postgres/connect';
+import { hint } from '../postgres/hints';
+import type { Db, DbOrTransaction } from '../postgres/connect';
+import { lenderEvents } from '../schema';
 import { applicationExists, type Application, type LenderEvent } from './applications';
 
 export interface NewLenderEvent extends Pick<
@@ -50,34 +53,30 @@ export async function recordLenderEvent(
 ): Promise<LenderEventAnswer> {
   return db.transaction(async (tx) => {
     const { applicationId, service } = wanted;
-    const [application] = await tx
-      .select()
-      .from(creditApplications)
-      .where(and(eq(creditApplications.applicationId, applicationId), inScope(service)))
-      .for('update');
-    if (application === undefined)
+    const { lender, environment } = service;
+    const application = await firstRow<Application>(tx, LOCK, [applicationId, lender, environment]);
+    if (application === null)
       return { kind: 'application_not_found', ofOthers: await applicationExists(tx, applicationId) };
-    const known = await findEvent(tx, application, wanted.lenderEventId);
-    if (known !== null) return again(known, wanted);
     const verdict = judgeEvent(application, wanted);
-    const event = await insertEvent(tx, application, {
-      ...wanted,
-      serviceKeyId: service.keyId,
-      verdict,
-      waitSeconds,
-    });
-    if (event === null) {
-      // Another call has stored the same id for another application, or this one has no room for it.
-      const other = await findEvent(tx, application, wanted.lenderEventId);
-      return { kind: other === null ? 'limit_reached' : 'exists' };
+    const made = { ...wanted, serviceKeyId: service.keyId, verdict, waitSeconds };
+    const inserted = await insertEvent(tx, application, made);
+    if (inserted === null) {
+      // The lender has sent it before, or the application has no room for it.
+      const known = await findEvent(tx, application, wanted.lenderEventId);
+      return known === null ? { kind: 'limit_reached' } : again(known, wanted);
     }
+    const { event, othersWait } = inserted;
     if (verdict !== 'applied') {
       const contradictions = await noteContradictions(tx, application, [event]);
       return { kind: 'recorded', event, isNew: true, contradictions };
     }
-    const applied = await applyLenderEvent(tx, application, event, write);
+    const at = event.receivedAt;
+    const { traceParent = null } = wanted;
+    const applied = await applyLenderEvent(tx, application, event, { write, at, traceParent });
+    if (!othersWait) return { kind: 'recorded', event, isNew: true, contradictions: [] };
     const { application: settled, contradictions } = await settleWaiting(tx, applied, {
       write,
+      at,
       skips: false,
     });
     const { state: stateAfter } = settled;
@@ -87,6 +86,14 @@ export async function recordLenderEvent(
     return { ...recorded, event: { ...event, stateAfter } };
   });
 }
+
+const lockText = (condition: string) => `
+  select ${columns('a', 'application_id, lender, lender_reference, quote_id, partner_id, environment, merchant_id, merchant_reference')},
+    ${columns('a', 'credit_product, state, state_occurred_at, sequence, simulated, service_key_id, request_id, created_at, updated_at')},
+    a.loan_pence::float8 as "loanPence", a.deposit_pence::float8 as "depositPence"
+  from credit_applications a where a.application_id = $1 ${condition}`;
+const LOCK = lockText('and a.lender = $2 and a.environment = $3 and a.simulated is null for update');
+const LOCK_IF_FREE = lockText('for update skip locked');
 
 function again(event: LenderEvent, wanted: NewLenderEvent): LenderEventAnswer {
   const same =
@@ -121,56 +128,66 @@ const INSERT = `
     and ($9::float8 is null
       or (select count(*) from lender_events where application_id = $1 and waits_until is not null) < ${MOST.waiting})
   on conflict do nothing
-  returning event_number::float8 as "eventNumber", ${columns('lender_events', COLUMNS)}`;
+  returning event_number::float8 as "eventNumber", ${columns('lender_events', COLUMNS)},
+    exists (select from lender_events w where w.application_id = $1 and w.waits_until is not null) as "othersWait"`;
 
 type InsertedEvent = Pick<
   LenderEvent,
   'applicationId' | 'lenderEventId' | 'status' | 'occurredAt' | 'verdict' | 'serviceKeyId' | 'requestId'
 > & { readonly waitSeconds: number };
 
-/** @returns null when the lender has used its id before, or the application has as many events as it may have */
+/**
+ * @returns `othersWait`: earlier events of the application wait; null when the lender has used its id before, or the
+ * application has as many events as it may have
+ */
 export async function insertEvent(
   tx: DbOrTransaction,
   { lender, environment, state }: Application,
   event: InsertedEvent,
-): Promise<LenderEvent | null> {
+): Promise<{ readonly event: LenderEvent; readonly othersWait: boolean } | null> {
   const { applicationId, lenderEventId, status, occurredAt, verdict, requestId } = event;
   const ids = [applicationId, lender, environment, lenderEventId, status, occurredAt.toISOString()];
   const stateAfter = verdict === 'applied' ? status : state;
   const wait = verdict === 'waiting' ? event.waitSeconds : null;
   const parameters = [...ids, verdict, stateAfter, wait, event.serviceKeyId, requestId];
-  const [row] = await rowsOf<LenderEvent>(tx, INSERT, parameters);
-  return row ?? null;
+  const row = await firstRow<LenderEvent & { readonly othersWait: boolean }>(tx, INSERT, parameters);
+  if (row === null) return null;
+  const { othersWait, ...inserted } = row;
+  return { event: inserted, othersWait };
 }
 
-/** Brings a locked application into the state of an event, and stores its notification. */
+const APPLY = `
+  select apply_event_1($1, $2::int8, $3, $4, $5::text::timestamptz, $6::text::timestamptz, $7, $8, $9, $10, $11) as state`;
+
+/**
+ * Brings a locked application into the state of an event, and stores its notification.
+ * @param how.at when, by the clock of the database
+ * @param how.traceParent of the request that sent the event, where traces are made
+ */
 export async function applyLenderEvent(
   tx: DbOrTransaction,
   before: Application,
   event: LenderEvent,
-  write: WriteChange,
+  { write, at, traceParent = null }: { readonly at: Date } & Omit<ChangeCause, 'requestId'>,
 ): Promise<Application> {
-  const [application] = await tx
-    .update(creditApplications)
-    .set({
-      state: event.status,
-      stateOccurredAt: event.occurredAt,
-      sequence: before.sequence + 1,
-      updatedAt: sql`service_now()`,
-    })
-    .where(eq(creditApplications.applicationId, before.applicationId))
-    .returning();
-  if (application === undefined) throw new Error(`${before.applicationId} is gone under its own lock`);
-  await tx
-    .update(lenderEvents)
-    .set({
-      previousState: before.state,
-      sequence: application.sequence,
-      appliedAt: application.updatedAt,
-      waitsUntil: null,
-    })
-    .where(eq(lenderEvents.eventNumber, event.eventNumber));
-  await insertStatusNotification(tx, application, before.state, { ...event, write });
+  const { applicationId, state: previous } = before;
+  const { eventNumber, status: state, occurredAt, requestId } = event;
+  // Later than the last change, so that the ids of its notifications are in order.
+  const updatedAt = new Date(Math.max(at.getTime(), before.updatedAt.getTime() + 1));
+  const moved = { state, stateOccurredAt: occurredAt, sequence: before.sequence + 1, updatedAt };
+  const application = { ...before, ...moved };
+  const { notificationId, eventId, body } = statusNotification(application, previous, write);
+  const change = [
+    applicationId,
+    eventNumber,
+    previous,
+    state,
+    occurredAt.toISOString(),
+    updatedAt.toISOString(),
+  ];
+  const notification = [notificationId, eventId, body, requestId, traceParent];
+  const stored = await oneRow<{ state: string }>(tx, APPLY, [...change, ...notification]);
+  if (stored.state === 'queued') hint(tx, isDue(application));
   return application;
 }
 
@@ -182,7 +199,7 @@ export async function applyLenderEvent(
 async function settleWaiting(
   tx: DbOrTransaction,
   application: Application,
-  { write, skips }: { readonly write: WriteChange; readonly skips: boolean },
+  { write, at, skips }: { readonly write: WriteChange; readonly at: Date; readonly skips: boolean },
 ) {
   const isOver = sql<boolean>`${lenderEvents.waitsUntil} <= service_now()`;
   const rows = await tx
@@ -199,7 +216,7 @@ async function settleWaiting(
     if (next === null) break;
     waiting = waiting.filter((event) => event !== next);
     moves.push({ from: current.state, to: next.status });
-    current = await applyLenderEvent(tx, current, next, write);
+    current = await applyLenderEvent(tx, current, next, { write, at });
   }
   const ended = waiting.filter((event) => judgeEvent(current, event) !== 'waiting');
   if (ended.length > 0) {
@@ -242,6 +259,8 @@ const operatorEvent = (
   details: { application_id: applicationId, lender, lender_reference: lenderReference, ...more },
 });
 
+const NOW = `select ${msText('service_now()')} as "nowMs"`;
+
 const OVERDUE = `
   select application_id as id from lender_events
   where waits_until <= service_now() and application_id <> all($2::text[])
@@ -266,13 +285,11 @@ export async function applyOverdueEvents(
   write: WriteChange,
 ): Promise<readonly OperatorEvent[]> {
   return db.transaction(async (tx) => {
-    const [before] = await tx
-      .select()
-      .from(creditApplications)
-      .where(eq(creditApplications.applicationId, applicationId))
-      .for('update', { skipLocked: true });
-    if (before === undefined) return [];
-    const { moves, contradictions } = await settleWaiting(tx, before, { write, skips: true });
+    const before = await firstRow<Application>(tx, LOCK_IF_FREE, [applicationId]);
+    if (before === null) return [];
+    const { nowMs } = await oneRow<{ nowMs: number }>(tx, NOW);
+    const how = { write, at: new Date(nowMs), skips: true };
+    const { moves, contradictions } = await settleWaiting(tx, before, how);
     const missing = new Set(moves.flatMap(({ from, to }) => missingSteps(from, to)));
     if (missing.size === 0) return contradictions;
     const event = operatorEvent('lender_steps_missing', before, {

@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import { namedOffers, type WriteChange } from '../../domain/application';
 import { mayFollow, type ApplicationState } from '../../domain/application-states';
 import { sampleReference } from '../../domain/reference-format';
-import { firstRow, oneRow, type Db, type DbOrTransaction } from '../postgres/connect';
+import { firstRow, msText, oneRow, type Db, type DbOrTransaction } from '../postgres/connect';
 import { findQuote } from '../quotes/read';
 import { creditApplications } from '../schema';
 import { findApplicationForPartner, type Application, type PartnerApplication } from './applications';
@@ -59,13 +59,13 @@ export async function simulateApplication(
   if (lender === null) throw new Error(`${offer.lender} of ${quoteId} is gone`);
   return db.transaction(async (tx) => {
     for (;;) {
-      const { next } = await oneRow<{ next: number }>(tx, NEXT, [quoteId]);
+      const { next, nowMs } = await oneRow<{ next: number; nowMs: number }>(tx, NEXT, [quoteId]);
       if (next > MOST_OF_QUOTE) return { kind: 'limit_reached' };
       const lenderReference = await freeReference(tx, partnerId, lender);
       if (lenderReference === null) return { kind: 'no_reference_left' };
       const taken = { lenderReference, simulated: next, serviceKeyId: null };
-      const terms = { ...offer, ...taken, quoteId, requestId: wanted.requestId };
-      const opened = await openApplication(tx, terms, quote, { ...wanted, write });
+      const cause = { ...wanted, write, at: new Date(nowMs) };
+      const opened = await openApplication(tx, { ...offer, ...taken, quoteId }, quote, cause);
       // Another call has taken the number or the reference, and is committed.
       if (opened === null) continue;
       let application: Application = opened;
@@ -77,7 +77,7 @@ export async function simulateApplication(
 }
 
 const NEXT = `
-  select coalesce(max(simulated), 0)::int + 1 as next from credit_applications
+  select coalesce(max(simulated), 0)::int + 1 as next, ${msText('service_now()')} as "nowMs" from credit_applications
   where quote_id = $1 and simulated is not null`;
 
 const FREE = `
@@ -136,9 +136,10 @@ async function moveOn(
   const lenderEventId = `sim_${ulid()}`;
   const { applicationId } = application;
   const made = { applicationId, lenderEventId, occurredAt: new Date(), serviceKeyId: null, waitSeconds: 0 };
-  const event = await insertEvent(tx, application, { ...cause, ...made, verdict: 'applied' });
-  if (event === null) throw new Error(`${lenderEventId} was there`);
-  return applyLenderEvent(tx, application, event, cause.write);
+  const inserted = await insertEvent(tx, application, { ...cause, ...made, verdict: 'applied' });
+  if (inserted === null) throw new Error(`${lenderEventId} was there`);
+  const { event } = inserted;
+  return applyLenderEvent(tx, application, event, { ...cause, at: event.receivedAt });
 }
 
 async function asShown(tx: DbOrTransaction, application: Application): Promise<PartnerApplication> {

@@ -95,7 +95,7 @@ interface DueAttempt extends Tenant {
 
 const DUE = `
   select d.partner_id as "partnerId", d.environment, d.attempts from deliveries d
-  where d.notification_id = $1 and what_follows_1(d.notification_id, $2::int, service_now()) is null`;
+  where d.notification_id = $1 and what_follows_2(d, d.notification_id, $2::int, service_now()) is null`;
 
 /** Reads whether an attempt may be made now, without beginning it. @returns null when none may */
 export const readDue = (reader: Reader, { notificationId, generation }: NotificationRef) =>

@@ -4,51 +4,30 @@ import type { ApplicationState } from '../../domain/application-states';
 import type { Tenant } from '../../domain/tenant';
 import type { Application } from '../applications/applications';
 import { hasActiveEndpoint, noActiveEndpoint, TENANT } from '../endpoints/endpoints';
-import { oneRow, type DbOrTransaction, type Reader } from '../postgres/connect';
+import { oneRow, type Reader } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import type { notifications } from '../schema';
 import { isDue } from './notification';
 import { addMonth, monthUse, THIS_MONTH, TAKE_UNIT, TestLimitReached, TEST_LIMIT_PER_MONTH } from './quota';
 
-const STORE_STATUS = `
-  with stored as (
-    insert into notifications (notification_id, event_id, event_type, partner_id, environment, application_id,
-      sequence, merchant_reference, body, created_at, request_id, trace_parent)
-    values ($1, $2, $3, $4, $5, $6, $7::int, $8, $9, $10::text::timestamptz, $11, $12)
-    returning notification_id, partner_id, environment, application_id, sequence),
-  born as (select *, ${hasActiveEndpoint('stored')} as active from stored)
-  insert into deliveries (notification_id, partner_id, environment, application_id, sequence, test, state, hold_reason, held_at)
-  select notification_id, partner_id, environment, application_id, sequence, false,
-    case when active then 'queued' else 'held' end, case when not active then no_endpoint_reason_1(partner_id, environment) end,
-    case when not active then service_now() end
-  from born returning state`;
+/** What caused a change of an application's state. */
+export interface ChangeCause {
+  readonly requestId: string | null;
+  readonly traceParent?: string | null;
+  readonly write: WriteChange;
+}
 
-/**
- * Stores the notification of the state that an application has just reached, in the transaction of that
- * change. The row of the application is locked, so one statement keeps the lock short. The notification
- * is `queued`, with a hint after the commit, or `held` without an active endpoint.
- */
-export async function insertStatusNotification(
-  tx: DbOrTransaction,
+/** The notification of the state that an application has just reached: its ids and its body. */
+export function statusNotification(
   application: Application,
   previousStatus: ApplicationState | null,
-  cause: {
-    readonly requestId: string | null;
-    readonly traceParent?: string | null;
-    readonly write: WriteChange;
-  },
-): Promise<void> {
-  const { partnerId, environment, applicationId, sequence, merchantReference, state } = application;
-  const { requestId, traceParent = null, write } = cause;
-  const createdAt = application.updatedAt;
+  write: WriteChange,
+): { readonly notificationId: string; readonly eventId: string; readonly body: string } {
+  const { state: status, stateOccurredAt: occurredAt, updatedAt: createdAt } = application;
   const notificationId = `ntf_${ulid(createdAt.getTime())}`;
   const eventId = `evt_${ulid(createdAt.getTime())}`;
-  const occurredAt = application.stateOccurredAt;
-  const body = write({ ...application, eventId, createdAt, status: state, previousStatus, occurredAt });
-  const ids = [notificationId, eventId, `credit_application.${state}`, partnerId, environment, applicationId];
-  const rest = [sequence, merchantReference, body, createdAt.toISOString(), requestId, traceParent];
-  const stored = await oneRow<{ state: string }>(tx, STORE_STATUS, [...ids, ...rest]);
-  if (stored.state === 'queued') hint(tx, isDue(application));
+  const body = write({ ...application, eventId, createdAt, status, previousStatus, occurredAt });
+  return { notificationId, eventId, body };
 }
 
 export interface NewTestNotification

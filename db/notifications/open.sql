@@ -9,15 +9,18 @@ CREATE OR REPLACE FUNCTION no_endpoint_reason_1(of_partner text, of_environment 
     'webhook_not_registered')
 $$;
 
--- What follows for the workflow of this generation, as the row says: "over" when the delivery has ended,
--- is held or belongs to another generation; "wait" with the reason, and with a moment unless it is
+-- What follows for the workflow of this generation, as the row of the delivery says (null: there is none): "over" when
+-- it has ended, is held or belongs to another generation; "wait" with the reason, and with a moment unless it is
 -- paused; null when an attempt may be made now. Moments are in Unix milliseconds.
-CREATE OR REPLACE FUNCTION what_follows_1(id text, of_generation integer, moment timestamptz) RETURNS json LANGUAGE sql STABLE AS $$
-  SELECT CASE
-    WHEN d.notification_id IS NULL THEN coalesce(
+CREATE OR REPLACE FUNCTION what_follows_2(d deliveries, id text, of_generation integer, moment timestamptz) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF d.notification_id IS NULL THEN
+    RETURN coalesce(
       (SELECT json_build_object('kind', 'over', 'status', n.end_state, 'reason', n.end_reason) FROM notifications n
         WHERE n.notification_id = id AND n.generation = of_generation AND n.end_state IS NOT NULL),
-      json_build_object('kind', 'over', 'status', 'superseded', 'reason', NULL))
+      json_build_object('kind', 'over', 'status', 'superseded', 'reason', NULL));
+  END IF;
+  RETURN CASE
     WHEN d.generation <> of_generation THEN json_build_object('kind', 'over', 'status', 'superseded', 'reason', NULL)
     WHEN d.state = 'held' THEN json_build_object('kind', 'over', 'status', 'held', 'reason', d.hold_reason)
     WHEN d.hurried_at IS NOT NULL THEN NULL
@@ -26,9 +29,8 @@ CREATE OR REPLACE FUNCTION what_follows_1(id text, of_generation integer, moment
     WHEN d.next_attempt_at > moment THEN json_build_object('kind', 'wait', 'because', coalesce(d.waits_for, 'ladder'),
       'attempts', d.attempts, 'sinceMs', NULL, 'waitMs', ceil(extract(epoch FROM d.next_attempt_at - moment) * 1000),
       'untilMs', floor(extract(epoch FROM d.next_attempt_at) * 1000))
-  END
-  FROM (SELECT 1) one LEFT JOIN deliveries d ON d.notification_id = id
-$$;
+  END;
+END $$;
 
 -- Writes the row of an attempt before it is sent, and returns one JSON object: what the attempt needs,
 -- or the reason why there is none to make ("kind"). The row of the delivery is locked first, so the
@@ -48,7 +50,7 @@ DECLARE
 BEGIN
   SELECT * INTO delivery FROM deliveries d WHERE d.notification_id = id FOR UPDATE;
   moment := service_now();
-  answer := what_follows_1(id, of_generation, moment);
+  answer := what_follows_2(delivery, id, of_generation, moment);
   IF answer ->> 'kind' = 'over' THEN
     RETURN answer;
   END IF;

@@ -94,9 +94,11 @@ BEGIN
       VALUES (n.partner_id, n.environment, in_month, n.event_type, 1)
       ON CONFLICT (partner_id, environment, month, event_type)
       DO UPDATE SET delivered = c.delivered + 1, reserved = greatest(c.reserved - coalesce(freed, false)::integer, 0);
-      UPDATE monthly_counts c SET failed = c.failed - 1
-      WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = n.failed_month
-        AND c.event_type = n.event_type;
+      IF n.failed_month IS NOT NULL THEN
+        UPDATE monthly_counts c SET failed = c.failed - 1
+        WHERE c.partner_id = n.partner_id AND c.environment = n.environment AND c.month = n.failed_month
+          AND c.event_type = n.event_type;
+      END IF;
     END IF;
   ELSIF wait_ms IS NOT NULL THEN
     -- Event: retry. An order to retry now that was given during the attempt is for the next one.
@@ -211,7 +213,9 @@ BEGIN
     'follows', CASE
       WHEN attempt IS NULL THEN NULL
       WHEN ended = 'delivered' THEN json_build_object('kind', 'over', 'status', 'delivered', 'reason', NULL)
-      ELSE coalesce(what_follows_1(id, of_generation, moment), json_build_object('kind', 'due')) END,
+      ELSE coalesce(
+        (SELECT what_follows_2(d, id, of_generation, moment) FROM (SELECT 1) one LEFT JOIN deliveries d ON d.notification_id = id),
+        json_build_object('kind', 'due')) END,
     'ended', ended, 'eventType', n.event_type, 'test', coalesce(delivery.test, false), 'later', later,
     'news', news, 'health', CASE WHEN health.endpoint_id IS NOT NULL THEN json_build_object(
       'endpointId', health.endpoint_id, 'partnerId', health.partner_id, 'environment', health.environment,

@@ -89,7 +89,10 @@ async function isAhead(sql: Sql, folder: string): Promise<boolean> {
 }
 
 // Installed after the migrations. Names end with a version, as two builds run side by side.
-const FILES = ['claim', 'open', 'record'].map((name) => join(__dirname, '../notifications', `${name}.sql`));
+const FILES = [
+  ...['claim', 'create', 'open', 'record'].map((name) => `notifications/${name}.sql`),
+  'applications/store.sql',
+].map((name) => join(__dirname, '..', name));
 
 const FUNCTION = /^CREATE OR REPLACE FUNCTION (\w+)\([\s\S]*?\$\$([\s\S]*?)\$\$;$/gm;
 

@@ -168,9 +168,16 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, interval, timestamptz)': ['worker', 'ops'],
   'no_endpoint_reason_1(text, text)': ['api', 'worker'],
-  'what_follows_1(text, int, timestamptz)': ['worker', 'ops'],
+  'what_follows_2(deliveries, text, int, timestamptz)': ['worker', 'ops'],
   'open_attempt_1(text, int, text, int, int[], int[])': ['worker'],
   'record_attempt_1(text, int, int, jsonb, text, text, interval)': ['worker', 'ops'],
+  'store_status_1(text, text, credit_applications, text, text, text)': ['api', 'worker'],
+  'open_application_1(text, text, text, text, text, text, text, text, bigint, bigint, text, smallint, text, text, timestamptz, text, text, text, text)':
+    ['api'],
+  'apply_event_1(text, bigint, text, text, timestamptz, timestamptz, text, text, text, text, text)': [
+    'api',
+    'worker',
+  ],
   'ids_that_stay(text, text, text)': ['ops'],
   'retention_floor(text)': ['worker', 'ops'],
   // These run with the rights of their owner, and check their arguments.

@@ -12,7 +12,7 @@ const files = PRODUCT.flatMap((folder) =>
 /** The states of a notification are a table (domain/notification-states.ts), which only these files may apply. */
 test.each([
   ['update', 'deliveries', ['claim.sql', 'notification.ts', 'open.sql', 'record.sql']],
-  ['insert into', 'deliveries', ['create.ts', 'resend.ts']],
+  ['insert into', 'deliveries', ['create.sql', 'create.ts', 'resend.ts']],
   ['delete from', 'deliveries', ['record.sql']],
   ['update', 'notifications', ['record.sql', 'resend.ts']],
 ])('%s %s stands only in %j', (statement, table, names) => {
