@@ -3,15 +3,14 @@ import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readPage } from '../support/handbook';
 
 const root = join(__dirname, '../..');
 const PAGES = ['production', 'backup', 'upgrade', 'faults'] as const;
 
-const read = (page: string) => readFileSync(join(root, `docs/operations/${page}.md`), 'utf8');
-
 /** Commands of the handbook that are about containers, as they stand there. */
 function commandsOf(page: string): string[] {
-  const text = read(page);
+  const text = readPage(page);
   const blocks = [...text.matchAll(/^ *```(\w*)\n([^]*?)^ *```/gm)]
     .filter(([, language]) => language === '' || language === 'sh')
     .map(([, , block = '']) => block.replaceAll(/ *\\\n */g, ' '));
@@ -25,14 +24,6 @@ function commandsOf(page: string): string[] {
         /\bdocker (compose|volume) [\w-]|^(cat|cp|export) .*(pem|env|OPS)/.test(line) &&
         !line.includes('<command>'),
     );
-}
-
-/** A file for Compose that a page shows, found by a text in it. */
-export function fileOfPage(page: string, has: string): string {
-  const blocks = [...read(page).matchAll(/^```yaml\n([^]*?)^```/gm)].map(([, block = '']) => block);
-  const found = blocks.find((block) => block.includes(has));
-  if (found === undefined) throw new Error(`${page}.md shows no file with ${has}`);
-  return found;
 }
 
 export interface Ran {

@@ -1,8 +1,8 @@
 import { deepStrictEqual, match, ok, strictEqual } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import { MACHINE, NAME, PARTNER } from './partner';
+import { fileOfPage } from '../support/handbook';
 import { RECEIVER_NAME } from '../support/webhook-receiver';
-import { fileOfPage } from './project';
 import type { Scene } from './scene';
 
 /**

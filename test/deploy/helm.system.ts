@@ -9,6 +9,7 @@ import { isPublicAddress } from '../../outbound/connect';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { runDirectory } from '../support/temporary-directory';
 import { composeServices } from '../support/compose-file';
+import { fileOfPage } from '../support/handbook';
 import { findHelm, findKubeconform, KUBERNETES, writeSchemas } from '../support/helm';
 
 const CHART = 'deploy/helm';
@@ -56,10 +57,14 @@ beforeAll(async () => {
   schemas = await writeSchemas(directory);
 }, 1_200_000);
 
-/** @param values in addition to LEAST, or in place of parts of it */
-async function run(command: string, values: Readonly<Record<string, object>>): Promise<string> {
+/** @param values in addition to `least`, or in place of parts of it */
+async function run(
+  command: string,
+  values: Readonly<Record<string, object>>,
+  least: object = LEAST,
+): Promise<string> {
   const files = [];
-  for (const [name, some] of Object.entries({ least: LEAST, values })) {
+  for (const [name, some] of Object.entries({ least, values })) {
     const file = join(directory, `${name}.yaml`);
     await writeFile(file, stringify(some));
     files.push('--values', file);
@@ -122,13 +127,9 @@ test.each([
   }
 });
 
-// No Go module has the definition of WorkerDeployment. Its fields were compared by hand with that of temporal-worker-controller of August 2026.
-test.each(
-  Object.keys(SETS).flatMap((name) =>
-    KUBERNETES.map((version) => ({ name: name as keyof typeof SETS, version })),
-  ),
-)('$name: Kubernetes $version knows every field', async ({ name, version }) => {
-  const text = await run('template quotes', SETS[name]);
+/** Holds objects against the schemas of a version. */
+async function expectKnown(text: string, version: string): Promise<void> {
+  // No Go module has the definition of WorkerDeployment. Its fields were compared by hand with that of temporal-worker-controller of August 2026.
   const flags = ['-strict', '-output', 'json', '-summary', '-verbose', '-skip', 'WorkerDeployment'];
   const command = [kubeconform, ...flags, '-kubernetes-version', version, '-schema-location', schemas];
   // It ends with 1 when it finds something.
@@ -142,7 +143,24 @@ test.each(
   );
   expect(refused).toEqual([]);
   expect(resources.length).toBe(parseAllDocuments(text).length);
+}
+
+test.each(
+  Object.keys(SETS).flatMap((name) =>
+    KUBERNETES.map((version) => ({ name: name as keyof typeof SETS, version })),
+  ),
+)('$name: Kubernetes $version knows every field', async ({ name, version }) => {
+  await expectKnown(await run('template quotes', SETS[name]), version);
 });
+
+test.each(KUBERNETES)(
+  'the files of the page are accepted, and Kubernetes %s knows every field',
+  async (version) => {
+    const values = parse(fileOfPage('kubernetes', '# quotes.yaml'));
+    await expectKnown(await run('template quotes', values, {}), version);
+    await expectKnown(fileOfPage('kubernetes', '# stores.yaml'), version);
+  },
+);
 
 test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone outside, and nothing else reaches it', async () => {
   const all = await rendered(SETS['an ingress, and the Prometheus operator']);
