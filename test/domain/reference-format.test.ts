@@ -29,9 +29,9 @@ test.each([
   ['a class that never ends', '[' + 'a-'.repeat(50_000)],
   ['many classes of no characters', '[a-a]{0}'.repeat(10_000) + '!'],
 ])('reads %s in linear time', (_what, format) => {
-  const before = performance.now();
+  const before = process.cpuUsage();
   expect(readReferenceFormat(format)).toBeNull();
-  expect(performance.now() - before).toBeLessThan(500);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(500);
 });
 
 test('agrees with regular expressions, and takes no time whatever is thrown at it', () => {
