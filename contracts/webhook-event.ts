@@ -3,29 +3,19 @@ import type { ApplicationChange } from '../domain/application';
 import { APPLICATION_STATES } from '../domain/application-states';
 import { formatPence } from '../domain/money';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
-import {
-  answered,
-  answeredAmount,
-  answerSchema,
-  applicationIdField,
-  eventIdField,
-  momentField,
-  notificationIdField,
-  text,
-  textOrNull,
-} from './fields';
+import { answeredAmount, applicationIdField, momentField, text, textOrNull } from './fields';
 
 /** Most bytes of UTF-8 of a webhook's body. */
 export const MAX_EVENT_BYTES = 20_000;
 
 const money = (description: string) => answeredAmount('900.00', description);
 
-const statusField = z.enum(APPLICATION_STATES).meta({
+export const statusField = z.enum(APPLICATION_STATES).meta({
   description: 'State of the application. More may be added: leave alone what you do not know.',
   examples: ['accepted'],
 });
 
-const applicationFields = {
+export const applicationFields = {
   credit_application_id: applicationIdField,
   service_quote_id: text('The quote it came from.', 'qte_01KAF0W3N5Q7R9T1V3X5Z7B9D1'),
   merchant_reference: textOrNull('The reference sent with the quote.', 'basket 2041'),
@@ -40,12 +30,12 @@ const amounts = {
   occurred_at: momentField('When the lender says it happened, UTC.'),
 } as const;
 
-const creditProductField = textOrNull(
+export const creditProductField = textOrNull(
   'The credit product that was applied for; null when the link named none.',
   'Classic credit 12 months',
 );
 
-const sequenceField = z
+export const sequenceField = z
   .int()
   .min(1)
   .meta({ description: 'Its position in the application.', examples: [3] });
@@ -179,32 +169,6 @@ export function testEvent(of: {
   };
 }
 
-export const partnerApplicationSchema = answerSchema('CreditApplicationResponse', {
-  ...applicationFields,
-  status: statusField.meta({ description: 'The state that it is in now.' }),
-  credit_product: creditProductField,
-  created_at: momentField('When it was opened.'),
-  updated_at: momentField('When it came into this state here.'),
-  events: z
-    .array(
-      z.object({
-        sequence: sequenceField,
-        event_id: eventIdField,
-        notification_id: notificationIdField.meta({ description: 'The notification that brings it.' }),
-        event_type: text('Type of the event.', 'credit_application.accepted'),
-        status: statusField,
-        previous_status: statusField.nullable().meta({ description: 'Null for the first.' }),
-        occurred_at: momentField('When the lender says it happened.'),
-      }),
-    )
-    .meta({
-      description:
-        'Every event that you were or will be sent, in order. Those whose time of keeping is over are missing.',
-    }),
-});
-
-export type PartnerApplicationBody = z.infer<typeof partnerApplicationSchema>;
-
 const applicationEvent: ApplicationEvent = {
   event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
   event_type: 'credit_application.accepted',
@@ -243,44 +207,4 @@ export const testEventExamples = {
   standard: { summary: 'Without a lender', value: testEventExample(null) },
   lender_a: { summary: 'With `?lender=lender_a`', value: testEventExample('lender_a') },
   lender_b: { summary: 'With `?lender=lender_b`', value: testEventExample('lender_b') },
-};
-
-const {
-  status,
-  previous_status,
-  occurred_at,
-  credit_product,
-  loan_amount: _loan,
-  customer_deposit: _deposit,
-  ...identified
-} = applicationEvent.data;
-
-export const partnerApplicationExamples = {
-  accepted: answered<PartnerApplicationBody>('Two of its events', {
-    ...identified,
-    status,
-    credit_product,
-    created_at: '2026-11-21T11:40:00.000Z',
-    updated_at: '2026-11-21T12:00:00.120Z',
-    events: [
-      {
-        sequence: 1,
-        event_id: 'evt_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
-        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B7',
-        event_type: 'credit_application.created',
-        status: 'created',
-        previous_status: null,
-        occurred_at: '2026-11-21T11:40:00.000Z',
-      },
-      {
-        sequence: 3,
-        event_id: applicationEvent.event_id,
-        notification_id: 'ntf_01KAF1Z4Q0T6M5S7Y2W3X4V5B9',
-        event_type: 'credit_application.accepted',
-        status,
-        previous_status,
-        occurred_at,
-      },
-    ],
-  }),
 };

@@ -14,7 +14,7 @@ import {
   partnerApplicationExamples,
   partnerApplicationSchema,
   type PartnerApplicationBody,
-} from '../../contracts/webhook-event';
+} from '../../contracts/partner-application';
 import type { CreateApplicationAnswer } from '../../db/applications/create';
 import type { Application, ApplicationHistory, LenderEvent } from '../../db/applications/applications';
 import type { PartnerApplication } from '../../db/applications/applications';

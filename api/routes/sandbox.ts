@@ -1,5 +1,5 @@
 import { simulateApplicationRequest, simulateEventRequest } from '../../contracts/credit-application';
-import { partnerApplicationExamples, partnerApplicationSchema } from '../../contracts/webhook-event';
+import { partnerApplicationExamples, partnerApplicationSchema } from '../../contracts/partner-application';
 import type { SimulateAnswer } from '../../db/applications/simulate';
 import { STORIES } from '../../domain/application-states';
 import { answerer } from '../answers';
