@@ -76,7 +76,11 @@ interface Queue {
   endpointAt: number;
   paused: boolean;
   pausedAt: number;
-  readonly taken: Set<string>;
+  /**
+   * Its slots in use, and from when on every claim has seen each. Claims of a queue take turns; a workflow that starts
+   * after its lease ended, or was given back, takes a slot without a turn.
+   */
+  readonly taken: Map<string, number>;
 }
 
 /** Holds lines against the model, transaction by transaction, up to the first that it refuses. */
@@ -95,19 +99,22 @@ export function check(lines: readonly Line[], ladders: Ladders): Verdict {
       endpointAt: 0,
       paused: false,
       pausedAt: 0,
-      taken: new Set(),
+      taken: new Map(),
     };
     queues.set(key, queue);
     return queue;
   }
 
-  function place(id: string, next: Known, queue: Queue): void {
+  function place(id: string, next: Known, queue: Queue, moment: number): void {
     const { application } = next;
+    const before = known.get(id)?.d;
     if (application !== null && !known.has(id))
       applications.set(application, [...(applications.get(application) ?? []), id]);
-    known.set(id, next);
     if (next.d?.taken_at == null) queue.taken.delete(id);
-    else queue.taken.add(id);
+    else if (next.d.state === 'queued') queue.taken.set(id, 0);
+    else if (before == null || !hasSlot({ ...next, d: before }, moment + UNSURE_MS))
+      queue.taken.set(id, moment + UNSURE_MS);
+    known.set(id, next);
   }
 
   function explain(id: string, own: readonly Line[], owe: (what: string, units: number) => void): void {
@@ -138,8 +145,9 @@ export function check(lines: readonly Line[], ladders: Ladders): Verdict {
         partnerPaused: queue.paused,
       };
       const free =
-        [...queue.taken].filter((one) => one !== id && hasSlot(known.get(one) ?? before, moment)).length <
-        SLOTS;
+        [...queue.taken].filter(
+          ([one, seenFrom]) => one !== id && seenFrom <= moment && hasSlot(known.get(one) ?? before, moment),
+        ).length < SLOTS;
       return explained(before, after, own, {
         sight,
         earlier,
@@ -154,7 +162,7 @@ export function check(lines: readonly Line[], ladders: Ladders): Verdict {
         delivered: Number(after.n?.delivered),
         failed: Number(after.n?.failed && !after.n.delivered),
       };
-      return place(id, { ...before, ...after, counted }, queue);
+      return place(id, { ...before, ...after, counted }, queue, moment);
     }
     if (step === undefined || typeof step === 'string')
       throw new Refusal(typeof first === 'string' ? first : 'is not known');
@@ -169,7 +177,7 @@ export function check(lines: readonly Line[], ladders: Ladders): Verdict {
     };
     for (const [name, breaks] of ALWAYS)
       if (breaks(next, before)) throw new Refusal(`${step.name}: ${name} is broken`);
-    place(id, next, queue);
+    place(id, next, queue, moment);
     steps[step.name] = (steps[step.name] ?? 0) + 1;
     transitions += 1;
     const unit = ({ d }: Rows) => (d?.reserved_month == null ? 0 : 1);
