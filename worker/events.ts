@@ -42,7 +42,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
       if (logger.isLevelEnabled('debug'))
         logger.debug(withWorkflow({ ...about, lagMs: Math.round(lagMs) }), 'workflow started');
     },
-    attempted(outcome: DeliveryOutcome, attempt: AttemptFacts): void {
+    attempted: (outcome: DeliveryOutcome, attempt: AttemptFacts): void => {
       const { ageMs: _, traceParent: __, ...about } = attempt;
       const { kind, httpStatus, durationMs } = outcome;
       const failure = outcome.kind === 'delivered' ? null : outcome.failure;
@@ -63,7 +63,7 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
       const line = { ...about, outcome: kind, ...(failure && { failure }), httpStatus, ms: durationMs };
       logger.info(withWorkflow(line), 'attempt');
     },
-    recorded({ notificationId, attemptNumber }: AttemptRef, durationMs: number): void {
+    recorded: ({ notificationId, attemptNumber }: AttemptRef, durationMs: number): void => {
       if (tracing === null) return;
       const endedMs = Date.now();
       readTrace(notificationId).then(
@@ -97,14 +97,14 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
         { skewSeconds: Math.round(skewMs / 1_000), endpoints },
         'the clock of this machine is wrong: receivers refuse signatures that are some minutes off',
       ),
-    requeued(notification: NotificationRef): void {
+    requeued: (notification: NotificationRef): void => {
       metrics.requeued.inc();
       repeats.warn(
         withWorkflow({ ...notification }),
         'a delivery found no free slot for long, and is queued again',
       );
     },
-    repaired(notification: NotificationRef, what: string): void {
+    repaired: (notification: NotificationRef, what: string): void => {
       metrics.reconciled.inc();
       logger.warn(withWorkflow({ ...notification }), `a notification under way was repaired: ${what}`);
     },

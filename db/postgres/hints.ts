@@ -80,7 +80,7 @@ function createHintSender(sql: Sql) {
       gathered.set(`${one.channel} ${one.payload}`, one);
       send();
     },
-    async flush(): Promise<void> {
+    flush: async (): Promise<void> => {
       await sending;
       rested();
       await sending;
