@@ -7,8 +7,8 @@ import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId, WAKE_SIGNAL } from '../workflows/names';
 import type { StartDelivery } from './start-delivery';
 
-/** A workflow that is not described in this time is asked for again in the next round. */
-const DESCRIBE_MS = 2_000;
+/** Longest wait for an answer of Temporal, in milliseconds. */
+const CALL_MS = 2_000;
 /** Workflows in one round. A round every 10 s costs Temporal next to nothing. */
 const PER_ROUND = 50;
 /** Workflows that are looked for, and started again, at once. */
@@ -104,9 +104,9 @@ async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotificati
     case 'missing':
     case 'closed':
     case 'stuck': {
-      // One of the two stores has lost something. The event is sent again, and counted once. It does not
-      // pass the dispatcher: that would let new events of its endpoint wait, and most of these only
-      // continue a wait.
+      // One of the two stores has lost something, or no worker can go on. The event is sent again, and counted
+      // once. It does not pass the dispatcher: that would let new events of its endpoint wait, and most of
+      // these only continue a wait.
       const restarted = await deps.restart(notification).catch((error: unknown) => {
         if (!isDataFault(error)) throw error;
         deps.onError(error, 'a notification has figures that cannot be: it ends as poison');
@@ -131,21 +131,21 @@ const FOUND = {
 /** The generation after it is under way, so this one would find its row superseded. */
 async function terminate(client: Client, { notificationId, generation }: NotificationRef): Promise<void> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
-  const ending = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.terminate('superseded'));
-  await withTimeout(ending, DESCRIBE_MS, 'Temporal');
+  await inTime(client, () => handle.terminate('superseded'));
 }
 
 async function wake(client: Client, { notificationId, generation }: NotificationRef): Promise<void> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
-  const waking = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.signal(WAKE_SIGNAL));
-  await withTimeout(waking, DESCRIBE_MS, 'Temporal');
+  await inTime(client, () => handle.signal(WAKE_SIGNAL));
 }
+
+const inTime = <T>(client: Client, call: () => Promise<T>): Promise<T> =>
+  withTimeout(client.withDeadline(Date.now() + CALL_MS, call), CALL_MS, 'Temporal');
 
 async function standingOf(client: Client, { notificationId, generation }: NotificationRef) {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
-    const described = client.withDeadline(Date.now() + DESCRIBE_MS, () => handle.describe());
-    const { status, raw } = await withTimeout(described, DESCRIBE_MS, 'Temporal');
+    const { status, raw } = await inTime(client, () => handle.describe());
     const standing = STANDINGS[status.name] ?? 'closed';
     const attempt = raw.pendingWorkflowTask?.attempt ?? 0;
     return standing === 'running' && attempt >= STUCK_AT_ATTEMPT ? 'stuck' : standing;
