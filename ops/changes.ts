@@ -3,12 +3,12 @@ import { findChange, listChanges } from '../db/audit/change-log';
 import { inPages, paged, spanOf, withSpan, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { idOf, withId } from './ids';
-import { existing, facts, listed, snakeCased } from './output';
+import { differenceText, existing, facts, listed, snakeCased, type Difference } from './output';
 
 const EXAMPLES = `
   ops changes list --partner P100001 --since 7d      its keys, endpoints, secrets and notifications too
   ops changes list --subject M123456
-  ops changes show 4711                              all details
+  ops changes show 4711                              all details; of a price its old and new values
   ops changes list --action keys.revoke --json`;
 
 const LONGEST_SPAN_DAYS = 3_650;
@@ -56,6 +56,14 @@ export function addChangeCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async ({ db }, change = '') => {
     const view = snakeCased(existing(await findChange(db, Number(change)), `Change ${change}`));
     const { details, ...rest } = view;
-    return { json: view, text: facts({ ...rest, ...details }) };
+    const { fields, ...others } = details;
+    if (!areDifferences(fields)) return { json: view, text: facts({ ...rest, ...details }) };
+    const values = fields.map((one) => `    ${differenceText(one)}`);
+    return { json: view, text: [facts({ ...rest, ...others }), ...values].join('\n') };
   });
 }
+
+/** Any login may write lines of any form. */
+const areDifferences = (found: unknown): found is readonly Difference[] =>
+  Array.isArray(found) &&
+  found.every((one: Partial<Difference> | null) => one?.from !== undefined && one.to !== undefined);

@@ -6,7 +6,7 @@ import { changeAndLog, group, handle, type OpsDeps } from './call';
 import { newIdOf, withId } from './ids';
 import { checkedName } from './import/row-schemas';
 import { takeImportTurn } from './import/rows';
-import { listed, snakeCased } from './output';
+import { differences, listed, snakeCased } from './output';
 
 const EXAMPLES = `
   ops lenders create lender_c --name 'Lender C' --reference-format '[A-Z]{2}-\\d{4,6}'
@@ -59,9 +59,10 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
       await log(lender, { ...detailsOf(done.changed), products: done.renewed.length });
-      for (const { productId, merchantId, creditProduct, version } of done.renewed) {
+      for (const { productId, merchantId, creditProduct, version, lenderNameBefore } of done.renewed) {
         const product = { merchant_id: merchantId, credit_product: creditProduct };
-        await log(productId, { ...product, change: 'updated', version, terms: ['lender_name'] });
+        const fields = differences({ lender_name: lenderNameBefore }, { lender_name: name });
+        await log(productId, { ...product, change: 'updated', version, fields });
       }
       return done;
     });

@@ -112,7 +112,9 @@ export async function addVersion(tx: DbOrTransaction, product: StoredProduct, de
   return version;
 }
 
-export type RenewedProduct = Pick<StoredProduct, 'productId' | 'merchantId' | 'creditProduct' | 'version'>;
+export type RenewedProduct = Pick<StoredProduct, 'productId' | 'merchantId' | 'creditProduct' | 'version'> & {
+  readonly lenderNameBefore: string;
+};
 
 const {
   productId: _,
@@ -135,9 +137,10 @@ export async function renameLenderInProducts(tx: DbOrTransaction, lender: string
       from products p join product_versions v on v.product_id = p.product_id and v.version = p.current_version
       where v.lender = ${lender} and v.lender_name <> ${name}
       returning product_id, version)
-    update products p set current_version = r.version from renewed r where p.product_id = r.product_id
+    update products p set current_version = r.version from renewed r, product_versions old
+    where p.product_id = r.product_id and old.product_id = p.product_id and old.version = p.current_version
     returning p.product_id as "productId", p.merchant_id as "merchantId", p.credit_product as "creditProduct",
-      p.current_version as version`);
+      p.current_version as version, old.lender_name as "lenderNameBefore"`);
 }
 
 type Place = Pick<StoredProduct, 'active' | 'displayOrder'>;

@@ -14,8 +14,7 @@ interface PlannedMerchant {
   readonly row: number;
   readonly after: MerchantFields;
   readonly isNew: boolean;
-  /** Names of the fields that change, and their values; empty when the merchant is new. */
-  readonly changed: readonly string[];
+  /** What changes; empty when the merchant is new. */
   readonly fields: readonly Difference[];
   readonly warning: string | null;
 }
@@ -31,7 +30,7 @@ export async function importMerchants(db: DbOrTransaction, rows: readonly unknow
     await takeImportTurn(tx);
     const planned = await planMerchants(tx, parsed, faults);
     refuseFaults([...faults, ...(await checkPartners(tx, parsed, planned))]);
-    const writing = planned.filter(({ isNew, changed }) => isNew || changed.length > 0);
+    const writing = planned.filter(({ isNew, fields }) => isNew || fields.length > 0);
     if (!options.dryRun) await write(tx, writing, options);
     return { rows: planned.length, changes: writing.map(reported) };
   });
@@ -58,17 +57,18 @@ async function planMerchants(
         hiddenListWarning(value, after),
         shareWarning('deposit_floor', after.depositFloor),
       );
-      return { row, after, isNew: true, changed: [], fields: [], warning };
+      return { row, after, isNew: true, fields: [], warning };
     }
     const old = toFields(before);
     const after = applyRow(value, old);
-    const fields = differences(merchantView(old), merchantView(after));
-    const changed = new Set(fields.map(({ field }) => field));
     // A floor that cannot be read counts as none, and is written anew.
-    if (before.setup.corruptFields.includes('deposit_floor')) changed.add('deposit_floor');
-    const share = changed.has('deposit_floor') ? shareWarning('deposit_floor', after.depositFloor) : null;
+    const corrupt = before.setup.corruptFields.includes('deposit_floor');
+    const view = { ...merchantView(old), ...(corrupt && { deposit_floor: 'unreadable' }) };
+    const fields = differences(view, merchantView(after));
+    const floorChanges = fields.some(({ field }) => field === 'deposit_floor');
+    const share = floorChanges ? shareWarning('deposit_floor', after.depositFloor) : null;
     const warning = warnings(hiddenListWarning(value, after, old), share);
-    return { row, after, isNew: false, changed: [...changed], fields, warning };
+    return { row, after, isNew: false, fields, warning };
   });
 }
 
@@ -143,18 +143,17 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedMerchant[], o
   const { actor, action } = options;
   const saved = writing.map(({ after }) => after);
   await saveMerchants(tx, saved);
-  const changes = writing.map(({ after, isNew, changed }) => {
-    const now = Object.entries(merchantView(after)).filter(([name]) => isNew || changed.includes(name));
-    const details = { change: isNew ? 'created' : 'updated', ...Object.fromEntries(now) };
+  const changes = writing.map(({ after, isNew, fields }) => {
+    const details = isNew ? { change: 'created', ...merchantView(after) } : { change: 'updated', fields };
     return { actor, action, subject: after.merchantId, details };
   });
   await appendChanges(tx, changes);
 }
 
-const reported = ({ row, after, isNew, changed, fields, warning }: PlannedMerchant): ReportedChange => ({
+const reported = ({ row, after, isNew, fields, warning }: PlannedMerchant): ReportedChange => ({
   row,
   subject: after.merchantId,
-  change: isNew ? 'created' : `changed: ${changed.join(', ')}`,
+  change: isNew ? 'created' : `changed: ${fields.map(({ field }) => field).join(', ')}`,
   fields,
   warning,
 });

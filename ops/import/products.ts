@@ -168,6 +168,8 @@ const fileName = (field: string) => FILE_NAMES[field] ?? snakeCase(field);
 
 const identity = (merchantId: string, creditProduct: string) => JSON.stringify([merchantId, creditProduct]);
 
+const LOST = 'every term, as the stored version is lost';
+
 function plan(
   checked: readonly CheckedProduct[],
   stored: readonly StoredProduct[],
@@ -192,10 +194,12 @@ function plan(
       { display_order: displayOrder, active },
     );
     const placeChanges = place.length > 0;
-    if (old.definition === null)
-      return { ...planned, terms: ['every term, as the stored version is lost'], fields: [], placeChanges };
-    const terms = differences(versionView(old.definition), versionView(definition));
-    return { ...planned, terms: terms.map(({ field }) => field), fields: [...terms, ...place], placeChanges };
+    const terms = differences(
+      old.definition === null ? {} : versionView(old.definition),
+      versionView(definition),
+    );
+    const names = old.definition === null ? [LOST] : terms.map(({ field }) => field);
+    return { ...planned, terms: names, fields: [...terms, ...place], placeChanges };
   });
 }
 
@@ -212,12 +216,11 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], op
   for (const [place, product] of fresh.entries())
     log(product, ids[place] ?? '', { change: 'created', version: 1 });
   for (const product of writing) {
-    const { stored, terms, placeChanges, active, displayOrder, definition } = product;
+    const { stored, terms, fields, placeChanges, active, displayOrder, definition } = product;
     if (stored === null) continue;
     const version = terms.length > 0 ? await addVersion(tx, stored, definition) : stored.version;
     if (placeChanges) await setProductPlace(tx, stored.productId, { active, displayOrder });
-    const now = { version, terms, active, display_order: displayOrder };
-    log(product, stored.productId, { change: 'updated', ...now });
+    log(product, stored.productId, { change: 'updated', version, fields });
   }
   await appendChanges(tx, changes);
 }

@@ -80,6 +80,8 @@ test('lenders: a rename is a new version of the products of that lender, with th
   expect((await ops.import('products', rows)).json()).toMatchObject({ unchanged: 3 });
   const { product_id: productId } = await ops.json('products show M310001', 'Product 0');
   expect(await ops.actionsOn(productId)).toEqual(['lenders.set', 'products.import']);
+  const [renamed] = await ops.json('changes list --subject', productId);
+  expect(renamed.details).toMatchObject({ version: 2, fields: changed });
 });
 
 test('applications: lists and shows what was told and what is sent', async () => {

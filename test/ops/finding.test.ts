@@ -85,6 +85,15 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
   expect(await ops.text('changes show', String(change))).toMatch(/^partner_id +P100002$/m);
 });
 
+test('a change whose details another login made up is shown as it is', async () => {
+  for (const fields of [null, 'apr', [null], [{ field: 'apr', to: 1 }]]) {
+    const [row] = await ops.database.sql<{ id: string }[]>`
+      insert into change_log (actor, action, subject, details)
+      values ('x', 'products.import', 'prd_x', ${JSON.stringify({ fields })}::text::jsonb) returning change_id::text as id`;
+    expect(await ops.text('changes show', row?.id ?? '')).toMatch(/^fields +\S/m);
+  }
+});
+
 test('usage of a month: of all partners, and of one by event type with the limit of tests', async () => {
   const { sql } = ops.database;
   await sql`insert into monthly_counts (partner_id, environment, month, event_type, delivered, failed) values

@@ -112,6 +112,14 @@ test('a merchants file leaves absent fields of a stored merchant as they are, an
   await ops.import('merchants', [{ merchant_id: 'M300020', partner_access: 'all' }]);
   const shown = await ops.json('merchants show M300020');
   expect(shown).toMatchObject({ partner_access: 'all', partners: [] });
+  const [last] = await ops.json('changes list --subject M300020');
+  expect(last.details).toEqual({
+    change: 'updated',
+    fields: [
+      { field: 'partner_access', from: 'restricted', to: 'all' },
+      { field: 'partners', from: ['P100001'], to: [] },
+    ],
+  });
 });
 
 test('a hidden list that leaves the summary without a price, or with one, is a warning until its style is stated', async () => {

@@ -49,10 +49,12 @@ test('a revert makes the version before the next one, warns of an APR that moves
     { version: 1, apr: '9.9' },
   ]);
   const { product_id: id } = await ops.json('products show', ...NAMED);
-  expect((await ops.json('changes list --subject', id))[0]).toMatchObject({
+  const [change] = await ops.json('changes list --subject', id);
+  expect(change).toMatchObject({
     action: 'products.revert',
-    details: { version: 3, terms: ['apr'], merchant_id: 'M300001' },
+    details: { version: 3, fields: [{ field: 'apr', from: '99.9', to: '9.9' }], merchant_id: 'M300001' },
   });
+  expect(await ops.text('changes show', String(change.change_id))).toContain('\n    apr: 99.9 to 9.9\n');
   expect(await ops.json('products revert', ...NAMED, '--version', '1')).toMatchObject({ unchanged: 1 });
   await ops.refuses(2, 'has no version 9', 'products revert', ...NAMED, '--version', '9');
   await ops.refuses(2, 'has no version before this one', 'products revert M300001', 'Classic 24');
