@@ -64,13 +64,11 @@ export const catalogueFeed = (url: string, onChange: (subject: string) => void) 
     monotonicMs: () => performance.now(),
   });
 
-/** @param options.statementTimeoutMs 0: no limit. */
-export async function openTestDatabase({
-  poolSize = 4,
-  statementTimeoutMs = 10_000,
-} = {}): Promise<OpenTestDatabase> {
+export async function openTestDatabase(
+  more: Parameters<typeof openDatabaseAt>[1] = {},
+): Promise<OpenTestDatabase> {
   const clone = await createTestDatabase();
-  const database = openDatabaseAt(clone.url, { poolSize, statementTimeoutMs });
+  const database = openDatabaseAt(clone.url, { poolSize: 4, ...more });
   return {
     ...database,
     async close() {
