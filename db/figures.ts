@@ -2,6 +2,7 @@ import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { WARN_AFTER_HOURS } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { contradictionsOfDay } from './audit/operator-events';
+import { LOST_AT } from './notifications/claim';
 import { EXPIRY_WARNING_DAYS, HELD_FOR_DAYS } from './notifications/hold';
 import { createdMs } from './notifications/notification';
 import { TEST_LIMIT_PER_MONTH } from './notifications/quota';
@@ -13,6 +14,8 @@ export const LIMIT_SHARES = [50, 80, 100] as const;
 /** Notifications under way and the counts of the month, of all partners. */
 interface DeliveryFigures {
   readonly undelivered: Readonly<Record<'queued' | 'started' | 'held', number>>;
+  /** Started ones that no worker has looked for in Temporal since workflows were lost, and that it may have to start again. */
+  readonly toRestart: number;
   /**
    * Milliseconds since the next step of a started delivery was due, the longest of all; 0 when none is due. One that
    * waits for a slot of its endpoint is due.
@@ -38,6 +41,7 @@ interface DeliveryFigures {
 const UNDELIVERED = `
   select json_build_object('queued', count(*) filter (where state = 'queued'),
       'started', count(*) filter (where state = 'started'), 'held', count(*) filter (where state = 'held')) as undelivered,
+    (count(*) filter (where state = 'started' and coalesce(checked_at, started_at, '-infinity') < (${LOST_AT})))::int as "toRestart",
     greatest(coalesce(extract(epoch from service_now() - min(coalesce(next_attempt_at, started_at))
       filter (where state = 'started' and paused_at is null)) * 1000, 0), 0)::float8 as "overdueMs",
     coalesce(extract(epoch from service_now() - least(min(paused_at), (

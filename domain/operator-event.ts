@@ -9,6 +9,8 @@ export const OPERATOR_EVENT_KINDS = [
   'network_cut_off',
   /** It reaches partners again. */
   'network_back',
+  /** Workflows of deliveries under way are missing in Temporal, or no worker can continue them. */
+  'workflows_lost',
   /** Held notifications that expire within seven days; once a day while there are any. */
   'notifications_expiring',
   /** Held for 30 days, and expired. */
@@ -45,6 +47,8 @@ export function describeOperatorEvent(kind: OperatorEventKind, details: Record<s
       return `the network of ${String(details['host'])} reaches nobody since ${String(details['since'])}: its way out, its name servers? No delivery spends a step`;
     case 'network_back':
       return `the network of ${String(details['host'])} reaches partners again; it reached nobody from ${String(details['since'])} to ${String(details['until'])}`;
+    case 'workflows_lost':
+      return 'workflows of deliveries are missing in Temporal, or cannot be continued: workers start them again; ops status counts those that wait for it';
     case 'notifications_expiring':
       return `${count} expire within 7 days: create or enable an endpoint`;
     case 'notifications_expired':

@@ -240,11 +240,13 @@ function storedLines(stored: Stored, at: Date, embedded: boolean) {
 }
 
 function countedLines({ backlog, deliveries, ageMs }: NonNullable<Stored['counted']>) {
-  const { queued, started, held } = deliveries.undelivered;
+  const { undelivered, toRestart } = deliveries;
+  const { queued, started, held } = undelivered;
+  const lost = ` (${toRestart} of them wait to be looked for in Temporal, and started again if their workflow is lost)`;
   const oldest = backlog.oldestMs === 0 ? '' : ` (oldest ${timeText(backlog.oldestMs)})`;
   return {
     Backlog: `${backlog.pending} wait for their first attempt${oldest}, ${backlog.capped} of them for a slot of their endpoint`,
-    Deliveries: `${queued} queued, ${started} started, ${held} held, counted ${timeText(ageMs)} ago`,
+    Deliveries: `${queued} queued, ${started} started${toRestart > 0 ? lost : ''}, ${held} held, counted ${timeText(ageMs)} ago`,
   };
 }
 
@@ -260,6 +262,7 @@ const storedView = (stored: Stored) => {
       oldest_seconds: seconds(counted.backlog.oldestMs),
       capped: counted.backlog.capped,
       ...counted.deliveries.undelivered,
+      to_restart: counted.deliveries.toRestart,
       counted_seconds_ago: seconds(counted.ageMs),
     },
     endpoints: endpoints.map(({ endpointId, partnerId, environment, state, disabledReason, failingSince }) =>

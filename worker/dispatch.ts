@@ -5,6 +5,8 @@ import {
   claimUnchecked,
   giveBack,
   markStarted,
+  noteLoss,
+  repairsLoss,
   restartNotification,
   sweepQueues,
   unopened,
@@ -108,6 +110,10 @@ export function startDispatch(
       const eventType = await inRound(endNotification(sql, one, { state, reason }));
       if (eventType !== null) events.ended({ state, reason, eventType });
     },
+    noteLoss: async () => {
+      if (await inRound(noteLoss(sql))) events.lost();
+    },
+    repairsLoss: () => inRound(repairsLoss(sql)),
     onFound: events.repaired,
     onError: (error, what) => repeats.warn({ err: error }, what),
     everyMs: options.reconcileEveryMs,

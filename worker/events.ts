@@ -6,6 +6,7 @@ import type { NotificationRef, readTrace } from '../db/notifications/notificatio
 import type { DeliveryOutcome } from '../domain/delivery-outcome';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { RETENTION_KINDS } from '../domain/retention';
+import { describeOperatorEvent } from '../domain/operator-event';
 import { showProcess } from '../runtime/process';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import type { Tracing } from '../runtime/telemetry/tracing';
@@ -103,6 +104,10 @@ export function createWorkerEvents({ logger, metrics, tracing, readTrace }: Work
         withWorkflow({ ...notification }),
         'a delivery found no free slot for long, and is queued again',
       );
+    },
+    lost: (): void => {
+      const kind = 'workflows_lost';
+      logger.warn({ kind }, describeOperatorEvent(kind, {}));
     },
     repaired: (notification: NotificationRef, what: string): void => {
       metrics.reconciled.inc();

@@ -35,6 +35,10 @@ interface ReconcilerDeps {
   /** Those of these whose workflow has not read its row yet. */
   readonly unopened: (restarted: readonly NotificationRef[]) => Promise<NotificationRef[]>;
   readonly end: (ref: NotificationRef, state: 'failed' | 'cancelled', reason: string) => Promise<void>;
+  /** Many workflows may be lost. */
+  readonly noteLoss: () => Promise<void>;
+  /** Whether some have not been compared since the last loss. */
+  readonly repairsLoss: () => Promise<boolean>;
   readonly onFound: (notification: NotificationRef, what: string) => void;
   readonly onError: (error: unknown, what: string) => void;
   readonly everyMs: number;
@@ -57,18 +61,22 @@ const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
  */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { everyMs, olderThanMs } = deps;
-  let repairing = false;
   let unopened: NotificationRef[] = [];
   return startLoop({
     async round(stopped) {
-      let repaired = 0;
+      let noted = await deps.repairsLoss();
+      let woken = 0;
       let waitedMs = 0;
       const old = await deps.claimUnchecked({ limit: PER_ROUND, olderThanMs });
       for (let at = 0; at < old.length && !stopped(); at += AT_ONCE) {
         const some = await Promise.all(old.slice(at, at + AT_ONCE).map((one) => reconcile(deps, one)));
-        const begun = some.filter((one) => one !== null);
-        repaired += begun.length;
-        unopened.push(...begun.filter((one) => one !== 'woken'));
+        const begun = some.filter((one) => one !== null && one !== 'woken');
+        woken += some.filter((one) => one === 'woken').length;
+        if (begun.length > 0 && old.length === PER_ROUND && !noted) {
+          await deps.noteLoss();
+          noted = true;
+        }
+        unopened.push(...begun);
         // First attempts of new events must not be queued behind many of these in Temporal.
         while (unopened.length >= MOST_UNOPENED && !stopped() && waitedMs < OPENED_WITHIN_MS) {
           await sleep(ASK_EVERY_MS);
@@ -76,9 +84,9 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
           unopened = await deps.unopened(unopened);
         }
       }
-      // Temporal may have lost its database: all are compared without a pause, until few are left.
-      repairing = old.length === PER_ROUND && (repairing || repaired > 0);
-      if (repairing) return 'again';
+      // Temporal may have lost its database, or wakes while it was away: all are compared without a pause,
+      // until each has been once.
+      if (old.length === PER_ROUND && (woken > 0 || (await deps.repairsLoss()))) return 'again';
     },
     everyMs,
     onError: (error) => deps.onError(error, 'notifications could not be held against Temporal'),

@@ -153,6 +153,9 @@ export async function giveBack(reader: Reader, claimed: readonly NotificationRef
   for (const { id, test } of rows) if (test) hint(reader, testIsDelayed(id));
 }
 
+/** When the last loss of workflows was found. What was compared with Temporal, or restarted, before then has to be again. */
+export const LOST_AT = `select max(happened_at) from operator_events where kind = 'workflows_lost'`;
+
 /** The wake that follows an order was lost when its workflow has not read it after so long. */
 const WAKE_LOST_SECONDS = 30;
 
@@ -177,6 +180,24 @@ export const claimUnchecked = (
   reader: Reader,
   { limit, olderThanMs }: { limit: number; olderThanMs: number },
 ) => runPrepared<UncheckedNotification>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
+
+const REPAIRS_LOSS = `
+  exists (select from deliveries
+    where state = 'started' and coalesce(checked_at, started_at, '-infinity') < (${LOST_AT}))`;
+
+/** Whether started notifications have not been compared with Temporal since the last loss of workflows. */
+export const repairsLoss = async (reader: Reader): Promise<boolean> =>
+  (await oneRow<{ repairs: boolean }>(reader, `select ${REPAIRS_LOSS} as repairs`)).repairs;
+
+const NOTE_LOSS = `
+  insert into operator_events (kind) select 'workflows_lost' where not ${REPAIRS_LOSS} returning event_id`;
+
+/**
+ * Notes a loss of workflows, unless an earlier one is being repaired.
+ * @returns whether it was noted
+ */
+export const noteLoss = async (reader: Reader): Promise<boolean> =>
+  (await runPrepared(reader, NOTE_LOSS)).length > 0;
 
 const RESTART = `
   with restarted as (

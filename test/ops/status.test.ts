@@ -1,6 +1,7 @@
 import { appendOperatorEvents } from '../../db/audit/operator-events';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
 import { databaseFigures, refreshFigures } from '../../db/figures';
+import { openApplication } from '../support/applications';
 import { openDatabaseAt } from '../support/database';
 import { asRole } from '../support/roles';
 import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
@@ -247,6 +248,14 @@ test('deliveries are shown as a worker has counted them, with the age; without t
     'not known: no worker has counted lately, and it takes long',
     undefined,
   ]);
+  await openApplication(database, { partnerId: (await newPartner(database)).partnerId });
+  await database.sql`insert into operator_events (kind) values ('workflows_lost')`;
+  await database.sql`update deliveries set state = 'started', started_at = service_now() - interval '1 minute'`;
+  expect((await shown())[1]).toMatch(
+    / [1-9]\d* started \([1-9]\d* of them wait to be looked for in Temporal/,
+  );
+  await database.sql`update deliveries set checked_at = service_now()`;
+  expect((await shown())[1]).toMatch(/ [1-9]\d* started, /);
   const monotonicMs = () => performance.now();
   const storedAt = async () => (await database.sql`select counted_at::text as at from figures`)[0]?.['at'];
   await Promise.all([1, 2, 3].map(() => refreshFigures(database.db, 60_000, monotonicMs)));
