@@ -3,7 +3,7 @@ import { countSteps, measureRemoval, prepareCounting } from './delivery/steps';
 import { runRound, WAYS, type Feeding, type Way } from './delivery/ways';
 import { nodeArguments, runBench } from './harness/bench';
 import { nextMessage, startChild } from './harness/children';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import { figure, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
 import { openStage } from './harness/stage';
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { runBench } from './harness/bench';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import type { Figures } from './harness/rounds';
 import { openGround, SETTINGS } from './harness/stage';
 import { measureCell, openField, withWorkers, type Cell, type MeasuredCell } from './many/deliveries';

@@ -1,6 +1,6 @@
 import { seedDemo } from '../dev/seed';
 import { runBench } from './harness/bench';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import type { Figures } from './harness/rounds';
 import { openPostgres, openStage } from './harness/stage';
 import { deliveryParts } from './neighbours/deliveries';

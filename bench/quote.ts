@@ -1,10 +1,10 @@
 import { seedDemo } from '../dev/seed';
-import { createTestTls } from '../test/support/tls';
+import { createTestTls } from '../testbed/tls';
 import { API_NODE_ARGS, quoteBody, residentMb, startBare, startOurs, type Target } from './harness/api';
 import { nodeArguments, runBench } from './harness/bench';
 import { withCpu } from './harness/cpu';
 import { load, loadOver, openConnections } from './harness/load';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import { median, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
 import { openDatabase, openPostgres } from './harness/stage';
 

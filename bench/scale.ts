@@ -1,7 +1,7 @@
 import { runBench } from './harness/bench';
 import { withCpu } from './harness/cpu';
 import { load } from './harness/load';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import { figure, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
 import { openDatabase, openPostgres } from './harness/stage';
 import { countRows } from './harness/stored';

@@ -3,7 +3,7 @@ import { seedDemo } from '../dev/seed';
 import { quoteBody, startOurs, type Target } from './harness/api';
 import { pause, runBench } from './harness/bench';
 import { load } from './harness/load';
-import { say } from './harness/report';
+import { say } from '../testbed/say';
 import { figure, median, monotonicMs, spread, type Figures } from './harness/rounds';
 import { openStage, type Stage } from './harness/stage';
 import { settled, storeChange } from './harness/stored';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
-import { ensureSite } from '../scripts/site/build';
+import { ensureSite } from '../site/build';
 import { withDemoReceiver } from '../dev/demo-webhooks';
 import { ensureWebhookKeys, runStack, startStack, untilReady } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { workflowCode } from '../runtime/temporal/workflow-code';
-import { ensureSite } from './site/build';
+import { ensureSite } from '../site/build';
 
 const root = join(__dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));

@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { seedDemo } from '../dev/seed';
-import { goodQuote } from '../test/support/api';
+import { goodQuote } from '../testbed/values';
 import { bringUp, isReady, ops } from './cluster/bring-up';
 import { inNamespaces } from './cluster/inside';
 import type { Machine } from './cluster/machine';

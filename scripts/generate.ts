@@ -8,7 +8,6 @@ import { withLadder } from './documentation/ladder';
 import { settingsPage } from './documentation/settings';
 import { withSignedCommand, withSignedRequest } from './documentation/signed-example';
 import { withStateDiagrams } from './documentation/state-diagrams';
-import { withPicture } from '../test/model/picture';
 import { internalOpenApiDocument, openApiDocument } from './openapi/document';
 
 const json = (document: object) => `${JSON.stringify(document, null, 2)}\n`;
@@ -23,7 +22,6 @@ const FILES: Readonly<Record<string, Readonly<Record<string, (before: string) =>
     'docs/partner-guide.md': (page) => withLadder(withSignedRequest(page)),
     'examples/verify-webhook/README.md': withSignedCommand,
     'docs/architecture.md': withStateDiagrams,
-    'docs/model.md': withPicture,
   },
   settings: { 'docs/settings.md': settingsPage },
 };

@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import openApi from '../../contracts/openapi.json';
 
-/** Made by scripts/site/build.ts. Without it the contract is served alone. */
+/** Made by site/build.ts. Without it the contract is served alone. */
 const SITE = join(__dirname, '../site');
 
 /** Nothing comes from elsewhere. Scalar's reference and the colours of code need inline styles; scripts are files, and none is compiled from text. */

@@ -1,9 +1,9 @@
 import type postgres from 'postgres';
 import type { Sql } from '../../db/postgres/connect';
-import { withTemporal } from '../../test/support/own-temporal';
+import { withTemporal } from '../../testbed/own-temporal';
 import { pause } from '../harness/bench';
 import { withCpu } from '../harness/cpu';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import { figure, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { newestWorkflows } from '../harness/stored';

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
-import { watchedDirectory } from '../../test/support/watchdog';
-import { brokenBounds, printFindings, say, type Findings } from './report';
+import { watchedDirectory } from '../../testbed/watchdog';
+import { brokenBounds, printFindings, type Findings } from './report';
+import { say } from '../../testbed/say';
 
 export interface Bench {
   /** Should the bench be killed, the processes that have this folder on their command line end, and the folder is removed. */

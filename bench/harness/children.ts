@@ -2,8 +2,8 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../../test/support/delivery';
-import { answersOk } from '../../test/support/http-call';
+import { until } from '../../testbed/until';
+import { answersOk } from '../../testbed/http-call';
 import type { Bench } from './bench';
 
 export interface ChildOptions {

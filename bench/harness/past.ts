@@ -1,6 +1,6 @@
 import type { Database, Sql } from '../../db/postgres/connect';
-import { replaceServiceClock, setServiceClock } from '../../test/support/notifications';
-import { say } from './report';
+import { replaceServiceClock, setServiceClock } from '../../testbed/notifications';
+import { say } from '../../testbed/say';
 
 /** What has been stored before the measuring begins. */
 export interface Past {

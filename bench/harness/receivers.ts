@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTestTls } from '../../test/support/tls';
+import { createTestTls } from '../../testbed/tls';
 import type { Bench } from './bench';
 import { nextMessage, startChild } from './children';
 import type { Behaviour, FromReceiver } from './receiver';

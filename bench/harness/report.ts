@@ -11,12 +11,6 @@ export interface Findings {
   readonly json?: object;
 }
 
-const startedAt = Date.now();
-
-/** Progress, with the seconds since the start, on standard error. */
-export const say = (line: string) =>
-  console.error(`${((Date.now() - startedAt) / 1_000).toFixed(0)} s: ${line}`);
-
 const MOST_ACROSS = 4;
 
 const rounded = (value: number | undefined) => Number((value ?? Number.NaN).toFixed(3));

@@ -6,12 +6,12 @@ import { freePort } from '../../dev/ports';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
 import { DATABASES, startTemporalPostgres } from '../../dev/temporal-postgres';
 import type { TemporalSize } from '../../dev/temporal-postgres/config';
-import { newKeyRingText } from '../../test/support/notifications';
-import { asRole, migrateWithLogins } from '../../test/support/roles';
+import { newKeyRingText } from '../../testbed/notifications';
+import { asRole, migrateWithLogins } from '../../testbed/roles';
 import type { Bench } from './bench';
 import { answers, startChild } from './children';
 import { startReceivers } from './receivers';
-import { say } from './report';
+import { say } from '../../testbed/say';
 import { addPartners } from './stored';
 
 const NAMESPACE = 'default';

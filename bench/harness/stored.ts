@@ -13,7 +13,7 @@ import type { Database } from '../../db/postgres/connect';
 import { hint } from '../../db/postgres/hints';
 import { deliveries, notifications } from '../../db/schema';
 import type { ApplicationChange } from '../../domain/application';
-import { addEndpoint } from '../../test/support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { pause } from './bench';
 import type { Moment } from './receiver';
 import { monotonicMs } from './rounds';

@@ -3,7 +3,7 @@ import { seedDemo } from '../../dev/seed';
 import { quoteBody, startOurs, type Target } from '../harness/api';
 import type { Bench } from '../harness/bench';
 import { nextMessage, startChild } from '../harness/children';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import { figure, type Figures } from '../harness/rounds';
 
 const CONNECTIONS = 64;

@@ -1,8 +1,8 @@
-import { storeTest } from '../../test/support/notifications';
+import { storeTest } from '../../testbed/notifications';
 import { loopP99Ms } from '../harness/api';
 import { pause } from '../harness/bench';
 import type { Behaviour } from '../harness/receiver';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { cancelDue, countOutcomes, settled, storeBacklog, storeChange } from '../harness/stored';

@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunningPostgres } from '../../dev/postgres';
 import type { DemoData } from '../../dev/stack';
-import { startHaProxy } from '../../test/support/haproxy';
-import { answersOk } from '../../test/support/http-call';
-import { createTestTls } from '../../test/support/tls';
+import { startHaProxy } from '../../testbed/haproxy';
+import { answersOk } from '../../testbed/http-call';
+import { createTestTls } from '../../testbed/tls';
 import { loopP99Ms, quoteBody, startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';
 import { nextMessage, startChild } from '../harness/children';
 import { loadOver, openConnections } from '../harness/load';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import type { Part, Trouble } from './part';
 
 /** Of the quiet callers. */

@@ -3,7 +3,7 @@ import { issueKey } from '../../db/keys';
 import { startOurs } from '../harness/api';
 import { pause, type Bench } from '../harness/bench';
 import { storePast } from '../harness/past';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import { monotonicMs, spread } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { deliverQuietly } from './deliveries';

@@ -1,7 +1,7 @@
 import { openAttempt, recordAttempt } from '../../db/notifications/attempt';
 import { claimDue, markStarted } from '../../db/notifications/claim';
 import { queueName } from '../../db/notifications/notification';
-import { DELIVERED, FAILED } from '../../test/support/values';
+import { DELIVERED, FAILED } from '../../testbed/values';
 import { withCpu } from '../harness/cpu';
 import { figure, median, type Figures } from '../harness/rounds';
 import { storeChange } from '../harness/stored';

@@ -2,12 +2,12 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import type { Database } from '../../db/postgres/connect';
 import type { RunningPostgres } from '../../dev/postgres';
 import { seedDemo } from '../../dev/seed';
-import { newKeyRingText } from '../../test/support/notifications';
-import { asRole, migrateWithLogins } from '../../test/support/roles';
+import { newKeyRingText } from '../../testbed/notifications';
+import { asRole, migrateWithLogins } from '../../testbed/roles';
 import { quoteBody, startOurs } from '../harness/api';
 import type { Bench } from '../harness/bench';
 import { storePast, type Past } from '../harness/past';
-import { say } from '../harness/report';
+import { say } from '../../testbed/say';
 import { openDatabase } from '../harness/stage';
 import { addPartners } from '../harness/stored';
 

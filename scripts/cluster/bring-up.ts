@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
-import { answersOk } from '../../test/support/http-call';
-import { makeCertificates, makeSchema, settingsOfClient } from '../../test/support/production-temporal';
+import { answersOk } from '../../testbed/http-call';
+import { makeCertificates, makeSchema, settingsOfClient } from '../../testbed/production-temporal';
 import { newSecrets, own, RELEASE, writeMachineFiles } from './files';
 import { openMachine, untilTrue, type Machine } from './machine';
 import {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { findTemporalServer } from '../../dev/temporal-postgres/executables';
-import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 /** Everything in the namespaces ends with its first process, and that with this one, however it ends. */
 const ENTER = ['--pdeathsig', 'KILL', '--', 'unshare', '--net', '--mount', '--pid', '--fork', '--kill-child'];

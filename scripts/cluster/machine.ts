@@ -4,7 +4,7 @@ import { existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes';
-import { until } from '../../test/support/delivery';
+import { until } from '../../testbed/until';
 import { accountOf, readEnvironment, readUnit, type UnitName } from './units';
 import type { MachineName } from './network';
 

@@ -13,9 +13,9 @@ import { newApplication, storeQuote } from '../support/applications';
 import { useDatabase } from '../support/database';
 import { storeMany } from '../support/many-rows';
 import { addShop, SHOP } from '../support/merchants';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { addPartner } from '../support/partner-events';
-import { asRole } from '../support/roles';
+import { asRole } from '../../testbed/roles';
 
 /**
  * What each statement that a call can cause reads of a partner with many rows, in every state. A statement

@@ -2,7 +2,7 @@ import { useApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { addMerchant, SHOP } from '../support/merchants';
-import { refusal } from '../support/http-call';
+import { refusal } from '../../testbed/http-call';
 
 const api = useApi();
 let lender: InternalClient;

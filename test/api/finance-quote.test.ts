@@ -4,10 +4,11 @@ import { createPartner } from '../../db/catalogue/partners';
 import { findQuote } from '../../db/quotes/read';
 import { decodeFitted } from '../../db/quotes/store';
 import { INTEREST_FREE } from '../domain/builders';
-import { goodQuote, useApi } from '../support/api';
-import { until } from '../support/delivery';
+import { useApi } from '../support/api';
+import { goodQuote } from '../../testbed/values';
+import { until } from '../../testbed/until';
 import { readFinanceLink } from '../support/finance-link';
-import { type Answer, refusal } from '../support/http-call';
+import { type Answer, refusal } from '../../testbed/http-call';
 import { addMerchant } from '../support/merchants';
 import { visibleText } from '../support/visible-text';
 

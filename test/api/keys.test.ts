@@ -3,9 +3,10 @@ import { createKeyUses } from '../../api/catalogue';
 import { switchPartner } from '../../db/catalogue/partners';
 import { apiKeyChanges, issueKey, lastUses } from '../../db/keys';
 import { opsJson } from '../ops/run';
-import { PARTNER_ID, startTestApi, type TestApi, useApi } from '../support/api';
+import { startTestApi, type TestApi, useApi } from '../support/api';
+import { PARTNER_ID } from '../../testbed/values';
 import { useDatabase } from '../support/database';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { addMerchant } from '../support/merchants';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 

@@ -1,6 +1,6 @@
 import { startTestApi, type TestApi } from '../support/api';
 import { exchange } from '../hostile/raw';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 
 let api: TestApi;
 beforeEach(async () => {

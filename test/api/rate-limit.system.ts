@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { startTestApi, type TestApi } from '../support/api';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { needs } from '../support/needs';
 import { startRedis, type TestRedis } from '../support/redis';
 

@@ -1,7 +1,7 @@
 import { APPLICATION_STATES, STORIES, type Story } from '../../domain/application-states';
 import { useApi } from '../support/api';
 import { eventsOf, storeQuote } from '../support/applications';
-import { refusal, type Answer, type CallOptions } from '../support/http-call';
+import { refusal, type Answer, type CallOptions } from '../../testbed/http-call';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { addPartner } from '../support/partner-events';

@@ -1,6 +1,6 @@
 import { useApi } from '../support/api';
 import { openDatabaseAt } from '../support/database';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 
 const TIMEOUT_MS = 4_000;
 const api = useApi({ environment: { DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) } });

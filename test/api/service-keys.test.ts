@@ -7,7 +7,7 @@ import {
 } from '../../db/service-keys';
 import { useApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
-import { refusal, type Answer } from '../support/http-call';
+import { refusal, type Answer } from '../../testbed/http-call';
 import { newReference } from '../support/applications';
 import { SHOP } from '../support/merchants';
 

@@ -23,7 +23,7 @@ interface Served {
 const files = new Map<string, Served>();
 const api = useApi(async () => {
   // Jest loads no ES modules.
-  const build = join(__dirname, '../../scripts/site/build.ts');
+  const build = join(__dirname, '../../site/build.ts');
   await promisify(execFile)(process.execPath, ['--import', 'tsx', build]);
   return {};
 });

@@ -1,7 +1,7 @@
-import { addEndpoint, putInState } from '../support/notifications';
-import { until } from '../support/delivery';
+import { addEndpoint, putInState } from '../../testbed/notifications';
+import { until } from '../../testbed/until';
 import { useApi } from '../support/api';
-import { refusal, type CallOptions } from '../support/http-call';
+import { refusal, type CallOptions } from '../../testbed/http-call';
 
 const PATH = '/v1/notifications/test';
 

@@ -1,9 +1,9 @@
 import { cp, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { signal, waitForEnd } from '../../dev/processes';
-import { startNode, type ProjectProcess } from '../support/project-process';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
-import { startWatchdog } from '../support/watchdog';
+import { startNode, type ProjectProcess } from '../../testbed/project-process';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
+import { startWatchdog } from '../../testbed/watchdog';
 
 const project = join(__dirname, '..', '..');
 let root: string;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 const root = join(__dirname, '../..');
 const entryPoints = readdirSync(join(root, 'bin')).filter(

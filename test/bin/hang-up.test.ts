@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { Agent, request } from 'undici';
 import { startApiProcess } from '../support/api-process';
 import { useDatabase } from '../support/database';
-import { until } from '../support/delivery';
-import { newKeyRingText } from '../support/notifications';
-import { createTestTls } from '../support/tls';
+import { until } from '../../testbed/until';
+import { newKeyRingText } from '../../testbed/notifications';
+import { createTestTls } from '../../testbed/tls';
 import { startWebhookReceiver } from '../support/webhook-receiver';
 import { startWorkerProcess } from '../support/worker-process';
 

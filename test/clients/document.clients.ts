@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { partnerOperations } from '../../api/routes/operations';
 import { runProgram } from '../../dev/temporal/tools';
 import { fileNeeds } from '../support/needs';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { findGenerator } from './generators';
 
 fileNeeds('npm generators');

@@ -8,10 +8,10 @@ import { applicationEventText } from '../../contracts/webhook-event';
 import { runProgram } from '../../dev/temporal/tools';
 import { startTestApi, type TestApi } from '../support/api';
 import { demand } from '../support/on-demand';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { attempt, storeRow } from '../support/partner-events';
-import { runDirectory } from '../support/temporary-directory';
-import type { TestTls } from '../support/tls';
+import { runDirectory } from '../../testbed/temporary-directory';
+import type { TestTls } from '../../testbed/tls';
 
 /** Generating and compiling on a busy machine; the Go client alone takes a minute of two cores when nothing of it is cached. */
 const LIMIT_MS = 900_000;

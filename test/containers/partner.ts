@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { startDnsServer } from '../support/dns-server';
-import { VALID } from '../support/tls';
+import { VALID } from '../../testbed/tls';
 import { RECEIVER_NAME, startWebhookReceiver, verifySignatures } from '../support/webhook-receiver';
 
 /** Addresses of test/containers/engine.sh. */

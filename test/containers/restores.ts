@@ -1,6 +1,6 @@
 import { deepStrictEqual, match, ok, rejects } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { MACHINE } from './partner';
 import { reckon, type Scene } from './scene';
 

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { apiKeyChanges, generateKey, issueKey } from '../../db/keys';
 import { createPartner } from '../../db/catalogue/partners';
 import { useDatabase } from '../support/database';
-import { setServiceClock } from '../support/notifications';
+import { setServiceClock } from '../../testbed/notifications';
 
 const database = useDatabase();
 

@@ -1,7 +1,7 @@
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { useService } from '../support/service';
-import { until } from '../support/delivery';
-import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../../testbed/notifications';
 import { opsJson } from '../ops/run';
 import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 

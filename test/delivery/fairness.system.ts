@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { freePort } from '../../dev/ports';
-import { storeStatus } from '../support/notifications';
+import { storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { localTargets } from '../support/webhook-receiver';
 

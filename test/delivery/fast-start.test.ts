@@ -1,7 +1,8 @@
-import { until, type TestWorker } from '../support/delivery';
+import { type TestWorker } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { warmUp } from '../support/fast-path';
 import { deliveryOf, localActivities } from '../support/histories';
-import { comesTo, storeTest } from '../support/notifications';
+import { comesTo, storeTest } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 

@@ -5,11 +5,11 @@ import { insertTestNotification } from '../../db/notifications/create';
 import { resendNotification } from '../../db/notifications/resend';
 import type { Database } from '../../db/postgres/connect';
 import { TEST_EVENT_TYPE } from '../../domain/notification-states';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { openDatabaseAt } from '../support/database';
 import { variantsOf } from '../support/forged-bodies';
-import { comesTo, standingOf, storeStatus } from '../support/notifications';
-import { asRole } from '../support/roles';
+import { comesTo, standingOf, storeStatus } from '../../testbed/notifications';
+import { asRole } from '../../testbed/roles';
 import { useWorkers } from '../support/service';
 
 /** Whoever has the API's login stores bodies that two readers of JSON read differently; workers sign none of them. */

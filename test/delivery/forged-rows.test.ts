@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
-import { until } from '../support/delivery';
-import { standingOf, storeStatus } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { standingOf, storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 
 /** Rows that somebody has written past the checks, or that an older schema let in. */

@@ -3,9 +3,9 @@ import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { DELIVERY_LADDER_MS, TEST_LADDER_MS } from '../../domain/delivery-outcome';
 import type { Order } from '../../db/notifications/orders';
 import { progressQuery } from '../../workflows/deliver-notification';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { keepHistory, localActivities, orderDelivery } from '../support/histories';
-import { standingOf, storeStatus, storeTest } from '../support/notifications';
+import { standingOf, storeStatus, storeTest } from '../../testbed/notifications';
 import { timeSkippingServer } from '../support/temporal';
 import {
   endOf,

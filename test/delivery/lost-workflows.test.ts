@@ -1,6 +1,6 @@
 import { deliveryFigures } from '../../db/figures';
-import { until } from '../support/delivery';
-import { storeStatus } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 
 const service = useWorkers();

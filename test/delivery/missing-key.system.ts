@@ -1,5 +1,5 @@
-import { until } from '../support/delivery';
-import { newKeyRingText, standingOf, storeStatus } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { newKeyRingText, standingOf, storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 
 const { database, newPartner, receiver, start, stop } = useWorkers();

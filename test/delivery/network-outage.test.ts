@@ -7,12 +7,13 @@ import { createResolver } from '../../outbound/names';
 import { createSender } from '../../outbound/sender';
 import { deliveryWorkflowId } from '../../workflows/names';
 import { useDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { startTestWorker, type TestWorker } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 import { keepHistory } from '../support/histories';
-import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { addEndpoint, newKeyRingText, storeStatus } from '../../testbed/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { createTestTls } from '../support/tls';
+import { createTestTls } from '../../testbed/tls';
 import { connectAsOps, OTHER_DEPS, runWith } from '../ops/run';
 
 /** Partners whose endpoints share no domain and no address. The last one is only for the test of its own zone. */

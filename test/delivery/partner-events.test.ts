@@ -1,7 +1,7 @@
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { switchPartner } from '../../db/catalogue/partners';
 import { openApplication, tell } from '../support/applications';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { useService } from '../support/service';
 
 /** What partners do for themselves, with a real worker, Temporal and endpoint. */

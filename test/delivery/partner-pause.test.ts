@@ -1,8 +1,8 @@
 import { ulid } from 'ulid';
 import { useService } from '../support/service';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
-import { storeStatus } from '../support/notifications';
+import { storeStatus } from '../../testbed/notifications';
 import { testTemporal } from '../support/temporal';
 import { opsJson } from '../ops/run';
 

@@ -1,4 +1,4 @@
-import { addEndpoint, newKeyRingText, standingOf, storeTest } from '../support/notifications';
+import { addEndpoint, newKeyRingText, standingOf, storeTest } from '../../testbed/notifications';
 import { createPartner } from '../../db/catalogue/partners';
 import {
   certificateFor,
@@ -10,8 +10,8 @@ import {
   startRawReceiver,
 } from '../outbound/partner';
 import { useDatabase } from '../support/database';
-import { until } from '../support/delivery';
-import { readable } from '../support/emitted';
+import { until } from '../../testbed/until';
+import { readable } from '../../testbed/emitted';
 import { localActivitiesOf, warmUp } from '../support/fast-path';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { asksToWait, RECEIVERS, RETRY_AFTERS, type Receiver } from '../../dev/receivers';
 import { PROTOCOL_REASONS, type ProtocolReason } from '../../domain/delivery-outcome';
 import { useWorkers } from '../support/service';
-import { until } from '../support/delivery';
-import { standings, storeStatus } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { standings, storeStatus } from '../../testbed/notifications';
 
 const service = useWorkers();
 const { database, receiver } = service;

@@ -1,7 +1,7 @@
 import { Worker } from '@temporalio/worker';
 import { bundleWith, prebuiltBundle } from '../support/temporal';
 import { keptHistories } from '../support/histories';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 /** Histories that workers have written; a new workflow that could not go on with one would end it, and begin another. */
 test('every kept history replays with the workflow of today', async () => {

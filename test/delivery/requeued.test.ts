@@ -1,8 +1,8 @@
 import { progressQuery } from '../../workflows/deliver-notification';
 import { opsJson } from '../ops/run';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
-import { standingOf, storeStatus } from '../support/notifications';
+import { standingOf, storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 

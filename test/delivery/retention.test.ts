@@ -6,7 +6,7 @@ import { keepRetentionDays } from '../../db/retention/days';
 import { USUAL_RETENTION_DAYS } from '../../domain/retention';
 import { retentionScheduleId } from '../../runtime/temporal/retention-schedule';
 import { temporalOrders } from '../../ops/temporal';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { makePastMonth, monthOf, storeOldNotification, storeOldQuote } from '../support/old-rows';
 import { useWorkers } from '../support/service';
 import { randomTaskQueue, testTemporal } from '../support/temporal';

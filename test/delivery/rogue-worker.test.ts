@@ -2,9 +2,10 @@ import { temporal as proto } from '@temporalio/proto';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { SendActivities } from '../../activities';
 import { sendsQueueOf } from '../../workflows/names';
-import { until, type TestWorker } from '../support/delivery';
+import { type TestWorker } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
-import { comesTo, standingOf, storeStatus } from '../support/notifications';
+import { comesTo, standingOf, storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 

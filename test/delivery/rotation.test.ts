@@ -1,9 +1,9 @@
 import { rotateKeyPair } from '../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { generateWebhookSecret, rotateSecret } from '../../db/endpoints/secrets';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { orderDelivery } from '../support/histories';
-import { advanceServiceClock, setServiceClock, storeStatus } from '../support/notifications';
+import { advanceServiceClock, setServiceClock, storeStatus } from '../../testbed/notifications';
 import { addPartner } from '../support/partner-events';
 import { useService } from '../support/service';
 import { testTemporal } from '../support/temporal';

@@ -1,7 +1,7 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { applicationEventSchema } from '../../contracts/webhook-event';
 import { useService } from '../support/service';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';

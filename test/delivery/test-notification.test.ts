@@ -1,7 +1,7 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { useService } from '../support/service';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { testTemporal } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';

@@ -14,7 +14,7 @@ import { createFastPath } from '../../worker/fast-path';
 import { deliveryWorkflowId } from '../../workflows/names';
 import type { deliverNotification } from '../../workflows';
 import { openTestDatabase } from '../support/database';
-import { addEndpoint, advanceServiceClock, newKeyRingText, storeTest } from '../support/notifications';
+import { addEndpoint, advanceServiceClock, newKeyRingText, storeTest } from '../../testbed/notifications';
 import { randomTaskQueue, sessionOptions, type TestTemporal } from '../support/temporal';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { useService } from '../support/service';
 import { startTestApi } from '../support/api';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
-import { emittedBy, findLeaks } from '../support/emitted';
+import { emittedBy, findLeaks } from '../../testbed/emitted';
 
 let collector: Awaited<ReturnType<typeof startTraceCollector>>;
 const { api, receiver, register, worker } = useService(async () => {

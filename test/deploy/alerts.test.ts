@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { needs, onPath } from '../support/needs';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { projectFiles, root } from '../docs/tree';
 import { readRules, RULES_FILE } from './rules';
 import { ALERT_SERIES } from './alert-series';

@@ -5,8 +5,8 @@ import { readServers } from '../../db/postgres/driver/servers';
 import { readConfig } from '../../runtime/config/config';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
 import { readEnvironment, readUnit } from '../../scripts/cluster/units';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls } from '../support/tls';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls } from '../../testbed/tls';
 import { writeFile } from 'node:fs/promises';
 import { readExpression, type Rule } from './rules';
 

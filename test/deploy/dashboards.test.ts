@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { needs, onPath } from '../support/needs';
 import { testTemporal } from '../support/temporal';
 import { scrapeAfterTraffic, type MetricPages } from './metrics-scene';

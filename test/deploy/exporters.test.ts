@@ -3,7 +3,7 @@ import { createServer } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileNeeds } from '../support/needs';
-import { createTestTls } from '../support/tls';
+import { createTestTls } from '../../testbed/tls';
 import { root } from '../docs/tree';
 import { samplesOf, type Served } from './metrics-scene';
 import { openPrograms, type Programs } from './prometheus';

@@ -7,7 +7,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { runProgram } from '../../dev/temporal/tools';
 import { isPublicAddress } from '../../outbound/connect';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { composeServices } from '../support/compose-file';
 import { fileOfPage } from '../support/handbook';
 import { findHelm, findKubeconform, KUBERNETES, writeSchemas } from '../support/helm';

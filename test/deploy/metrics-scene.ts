@@ -1,5 +1,5 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { randomTaskQueue, type TestTemporal } from '../support/temporal';
 
 /** A sample's name with the names of its labels. */

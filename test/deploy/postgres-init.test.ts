@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
 import { freePort } from '../../dev/ports';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
-import { startProgram } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
+import { startProgram } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 /** The script that makes production's logins, run by the real psql on an empty server. */
 fileNeeds('Postgres');

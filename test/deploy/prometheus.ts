@@ -2,11 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePort } from '../../dev/ports';
-import { until } from '../support/delivery';
-import { answersOk } from '../support/http-call';
+import { until } from '../../testbed/until';
+import { answersOk } from '../../testbed/http-call';
 import { onPath } from '../support/needs';
-import { startProgram } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
+import { startProgram } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { RULES_FILE } from './rules';
 
 export type Programs = Awaited<ReturnType<typeof openPrograms>>;

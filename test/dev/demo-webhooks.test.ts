@@ -4,7 +4,7 @@ import { findEndpoint } from '../../db/endpoints/endpoints';
 import { liveSecrets } from '../../db/endpoints/secrets';
 import { ensureDemoEndpoints } from '../../dev/demo-webhooks';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { addEndpoint, newKeyRingText } from '../../testbed/notifications';
 
 const partnerId = 'P100001';
 const url = 'https://localhost:8445/webhooks';

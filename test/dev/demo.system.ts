@@ -4,10 +4,10 @@ import { Agent, request } from 'undici';
 import type { StackInfo } from '../../dev/stack';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
-import { emitStackLogs } from '../support/emitted';
+import { emitStackLogs } from '../../testbed/emitted';
 import { stackEnvironment } from '../support/stack-environment';
-import { startNode } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
+import { startNode } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Temporal');

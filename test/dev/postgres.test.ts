@@ -8,7 +8,7 @@ import { chooseLauncher } from '../../dev/postgres/account';
 import { findPostgresBinaries } from '../../dev/postgres/cluster';
 import { childrenOf, isRunning } from '../../dev/processes';
 import { freePort } from '../../dev/ports';
-import { startWatchdog } from '../support/watchdog';
+import { startWatchdog } from '../../testbed/watchdog';
 
 let directory: string;
 let dataDir: string;

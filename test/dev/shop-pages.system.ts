@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'undici';
 import { STORIES } from '../../domain/application-states';
-import { storeStatus } from '../support/notifications';
+import { storeStatus } from '../../testbed/notifications';
 import { api, dispatcher, hasFocus, page, press, shop, tabTo, useShop } from './shop-scene';
 
 useShop();

@@ -10,9 +10,9 @@ import { startTestApi, type TestApi } from '../support/api';
 import { launchBrowser } from '../support/browser';
 import { startTestWorker, type TestWorker } from '../support/delivery';
 import { fileNeeds } from '../support/needs';
-import { addEndpoint, newKeyRingText } from '../support/notifications';
+import { addEndpoint, newKeyRingText } from '../../testbed/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { createTestTls } from '../support/tls';
+import { createTestTls } from '../../testbed/tls';
 
 const keys = newKeyRingText();
 export let api: TestApi;

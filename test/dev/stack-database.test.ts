@@ -4,7 +4,7 @@ import { migrateDatabase } from '../../db/postgres/migrate';
 import { freePort } from '../../dev/ports';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
 import { ensureDatabase, type Login } from '../../dev/stack/data';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 /** The logins of `npm start` have the limits and rights of production's, which deploy/postgres/init.sh makes. */
 const directory = runDirectory('stack-database');

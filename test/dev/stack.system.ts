@@ -10,12 +10,12 @@ import { freePort, stackPorts } from '../../dev/ports';
 import { allProcesses, argumentsOf, childrenOf, isRunning, signal } from '../../dev/processes';
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { missingSearchAttributes } from '../../runtime/temporal/namespace';
-import { until } from '../support/delivery';
-import { emitStackLogs } from '../support/emitted';
-import { withTemporal } from '../support/own-temporal';
+import { until } from '../../testbed/until';
+import { emitStackLogs } from '../../testbed/emitted';
+import { withTemporal } from '../../testbed/own-temporal';
 import { stackEnvironment } from '../support/stack-environment';
-import { startNode, type ProjectProcess } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
+import { startNode, type ProjectProcess } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('Temporal');

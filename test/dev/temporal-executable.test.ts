@@ -16,9 +16,9 @@ import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { findTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
-import { startNode } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls } from '../support/tls';
+import { startNode } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls } from '../../testbed/tls';
 
 /** Stands for the CLI, of which no more is needed than that it can be run. */
 const PROGRAM = "#!/bin/sh\necho 'temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)'\n";

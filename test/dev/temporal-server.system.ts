@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { findTemporal, startTemporal } from '../../dev/temporal';
 import { freePort } from '../../dev/ports';
 import { fileNeeds } from '../support/needs';
-import { withTemporal } from '../support/own-temporal';
-import { runDirectory } from '../support/temporary-directory';
+import { withTemporal } from '../../testbed/own-temporal';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 fileNeeds('Temporal', 'iproute');
 

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openApplication, tell } from '../support/applications';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
 import { useService } from '../support/service';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 /**
  * Every command of the partner guide is pasted into a shell, in the order of the guide, against a real service. Only the dates

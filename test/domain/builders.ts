@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { Merchant, Product } from '../../domain/product';
 import type { QuoteRequest } from '../../domain/quote';
 import { visibleText } from '../support/visible-text';
-import { TERMS } from '../support/values';
+import { TERMS } from '../../testbed/values';
 
 /** Checks a property for so many values of arbitraries. */
 export const forAll = <Ts extends [unknown, ...unknown[]]>(

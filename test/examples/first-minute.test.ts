@@ -4,9 +4,9 @@ import { installPackage, runScript } from '../../clients/typescript/test/built-p
 import { freePort } from '../../dev/ports';
 import { STORIES } from '../../domain/application-states';
 import { useApi } from '../support/api';
-import { startNode, type ProjectProcess } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls } from '../support/tls';
+import { startNode, type ProjectProcess } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls } from '../../testbed/tls';
 
 /** What a partner's developer does on the first morning, with a sandbox key and the address: no endpoint, no e-mail, no tunnel. */
 const api = useApi();

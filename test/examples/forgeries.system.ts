@@ -1,5 +1,5 @@
 import { needs } from '../support/needs';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import {
   BAD_PUBLIC_KEYS,
   BAD_SECRETS,

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { freePort } from '../../dev/ports';
-import { startNode, type ProjectProcess } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls, type TestTls } from '../support/tls';
+import { startNode, type ProjectProcess } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls, type TestTls } from '../../testbed/tls';
 import { BAD_SECRETS, headersOf, keyMaterialOf } from './forgeries';
 
 // The receiver that the partner guide prints, as a process of its own. The library signs, not our own code.

@@ -4,7 +4,7 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useService } from '../support/service';
 import { needs } from '../support/needs';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
 import { rotateKeyPair } from '../../db/endpoints/key-pairs';
 import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './verifiers';

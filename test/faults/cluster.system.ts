@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileNeeds } from '../support/needs';
-import { startNode } from '../support/project-process';
-import { runDirectory } from '../support/temporary-directory';
+import { startNode } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 fileNeeds('namespaces', 'iproute', 'etcd', 'Patroni', 'Postgres', 'HAProxy', 'Redis', 'Go');
 
@@ -14,7 +14,7 @@ test(
     const root = join(__dirname, '../..');
     // Its processes have it on their command lines, which is how the run's watchdog finds them.
     const directory = runDirectory('storm-cluster');
-    const command = ['--import', 'tsx', 'scripts/storm-cluster.ts', '--short', '--json'];
+    const command = ['--import', 'tsx', 'test/storm/cluster.ts', '--short', '--json'];
     const storm = startNode(command, { cwd: root, environment: { TMPDIR: directory } });
     const code = await storm.ended;
     const verdict: unknown = JSON.parse(storm.stdout().trim().split('\n').at(-1) || '{}');

@@ -1,5 +1,5 @@
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { PATHS } from '../support/fast-path';
 import { testTemporal } from '../support/temporal';
 

@@ -1,12 +1,12 @@
 import { openCrashScene, type CrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { PATHS } from '../support/fast-path';
-import { metricIn } from '../support/http-call';
-import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { metricIn } from '../../testbed/http-call';
+import { startOwnPostgres, type OwnPostgres } from '../../testbed/own-postgres';
 import { testTemporal } from '../support/temporal';
 import type { ApiProcess } from '../support/api-process';
 import type { WorkerProcess } from '../support/worker-process';
-import { migrateWithLogins } from '../support/roles';
+import { migrateWithLogins } from '../../testbed/roles';
 
 const temporal = testTemporal();
 let postgres: OwnPostgres;

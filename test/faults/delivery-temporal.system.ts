@@ -1,8 +1,8 @@
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { PATHS } from '../support/fast-path';
-import { ownTemporal, type OwnTemporal } from '../support/own-temporal';
+import { ownTemporal, type OwnTemporal } from '../../testbed/own-temporal';
 import { fileNeeds } from '../support/needs';
 import { opsJson } from '../ops/run';
 

@@ -1,6 +1,6 @@
 import { Client } from '@temporalio/client';
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { localActivitiesOf, PATHS } from '../support/fast-path';
 import { starterOf } from '../support/histories';
 import { randomTaskQueue, testTemporal } from '../support/temporal';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { useApi } from '../support/api';
 import { fileNeeds } from '../support/needs';
-import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
-import { migrateWithLogins } from '../support/roles';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { startOwnPostgres, type OwnPostgres } from '../../testbed/own-postgres';
+import { migrateWithLogins } from '../../testbed/roles';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 const run = promisify(execFile);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../db/postgres/migrate';
 import { startApiProcess } from '../support/api-process';
-import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { startOwnPostgres, type OwnPostgres } from '../../testbed/own-postgres';
 
 let server: OwnPostgres;
 let sql: postgres.Sql;

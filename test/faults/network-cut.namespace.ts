@@ -7,11 +7,12 @@ import { createPartner } from '../../db/catalogue/partners';
 import { createResolver } from '../../outbound/names';
 import { createSender } from '../../outbound/sender';
 import { useDatabase } from '../support/database';
-import { startTestWorker, until, type TestWorker } from '../support/delivery';
+import { startTestWorker, type TestWorker } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { startDnsServer } from '../support/dns-server';
-import { addEndpoint, newKeyRingText, storeStatus } from '../support/notifications';
+import { addEndpoint, newKeyRingText, storeStatus } from '../../testbed/notifications';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { createTestTls } from '../support/tls';
+import { createTestTls } from '../../testbed/tls';
 
 /** Fault row 125, with 200 endpoints of as many partners, domains and addresses. */
 const PARTNERS = Array.from({ length: 200 }, (_, nth) => ({

@@ -1,9 +1,9 @@
 import { useApi } from '../support/api';
-import { refusal, type Answer } from '../support/http-call';
+import { refusal, type Answer } from '../../testbed/http-call';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { storeMany } from '../support/many-rows';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { addPartner } from '../support/partner-events';
 
 /** One partner asks for all that it can have at once (fault row 129). Others, and a lender, are served meanwhile. */

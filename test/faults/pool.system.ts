@@ -1,7 +1,7 @@
 import { QUOTE_STATEMENTS_AT_A_TIME } from '../../db/quotes/store';
 import { useApi } from '../support/api';
 import { openDatabaseAt } from '../support/database';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { addMerchant } from '../support/merchants';
 
 const TIMEOUT_MS = 4_000;

@@ -2,10 +2,10 @@ import postgres from 'postgres';
 import { type TestApi, useApi } from '../support/api';
 import { testServerUrl } from '../support/database';
 import { addMerchant } from '../support/merchants';
-import { until } from '../support/delivery';
-import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { until } from '../../testbed/until';
+import { startOwnPostgres, type OwnPostgres } from '../../testbed/own-postgres';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
-import { migrateWithLogins } from '../support/roles';
+import { migrateWithLogins } from '../../testbed/roles';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const SERVER_FAULT = { status: 500, body: { success: false, error: { code: 'INTERNAL_SERVER_ERROR' } } };

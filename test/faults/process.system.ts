@@ -1,6 +1,7 @@
-import { goodQuote, useApi } from '../support/api';
+import { useApi } from '../support/api';
+import { goodQuote } from '../../testbed/values';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 
 /** Issues the keys and looks into the database. */
 const admin = useApi();

@@ -1,6 +1,6 @@
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
-import type { Standing } from '../support/notifications';
+import { until } from '../../testbed/until';
+import type { Standing } from '../../testbed/notifications';
 import { testTemporal } from '../support/temporal';
 
 /** Fault row 136: a worker that queues belong to is frozen or killed, and twelve become four. */

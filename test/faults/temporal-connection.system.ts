@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
-import { killableProductionTemporal, type KillableTemporal } from '../support/production-temporal';
+import { killableProductionTemporal, type KillableTemporal } from '../../testbed/production-temporal';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 
 fileNeeds('Go');

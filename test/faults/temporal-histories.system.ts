@@ -3,9 +3,9 @@ import { readConfig } from '../../runtime/config/config';
 import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
-import { openProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
+import { openProductionTemporal, type ProductionTemporal } from '../../testbed/production-temporal';
 
 fileNeeds('Go');
 

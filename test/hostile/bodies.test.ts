@@ -1,4 +1,4 @@
-import { goodQuote } from '../support/api';
+import { goodQuote } from '../../testbed/values';
 import { expectBad, expectRefusal, hostileTarget, LISTENERS } from './raw';
 import { gzipSync } from 'node:zlib';
 

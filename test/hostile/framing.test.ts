@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { goodQuote } from '../support/api';
-import { until } from '../support/delivery';
+import { goodQuote } from '../../testbed/values';
+import { until } from '../../testbed/until';
 import {
   exchange,
   expectBad,

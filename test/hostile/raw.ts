@@ -1,6 +1,7 @@
 import net, { type Socket } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { goodQuote, type TestApi, useApi } from '../support/api';
+import { type TestApi, useApi } from '../support/api';
+import { goodQuote } from '../../testbed/values';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';

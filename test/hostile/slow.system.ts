@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import {
   exchange,
   expectBad,

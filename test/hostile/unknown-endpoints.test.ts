@@ -1,5 +1,5 @@
 import http from 'node:http';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import {
   exchange,
   expectRefusal,

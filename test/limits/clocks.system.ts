@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useCrashScene } from '../support/crash-scene';
-import { metricIn } from '../support/http-call';
-import { setServiceClock, startServiceClock } from '../support/notifications';
+import { metricIn } from '../../testbed/http-call';
+import { setServiceClock, startServiceClock } from '../../testbed/notifications';
 import { testTemporal } from '../support/temporal';
 import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 import type { WorkerProcess } from '../support/worker-process';

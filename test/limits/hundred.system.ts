@@ -1,5 +1,5 @@
-import { until } from '../support/delivery';
-import { startServiceClock, setServiceClock } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { startServiceClock, setServiceClock } from '../../testbed/notifications';
 import { testTemporal } from '../support/temporal';
 import { openScene, type Called, type Scene } from './scene';
 

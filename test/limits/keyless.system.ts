@@ -9,9 +9,10 @@ import {
   pause,
   quoteBytes,
 } from '../hostile/raw';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { until } from '../support/delivery';
-import { refusal } from '../support/http-call';
+import { startTestApi, type TestApi } from '../support/api';
+import { goodQuote } from '../../testbed/values';
+import { until } from '../../testbed/until';
+import { refusal } from '../../testbed/http-call';
 import { APPLICATIONS, internalClient } from '../support/internal-api';
 
 /** Made-up keys, and connections without end, from the address that a partner shares. Without a proxy in front. */

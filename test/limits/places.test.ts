@@ -1,4 +1,4 @@
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { testTemporal } from '../support/temporal';
 import { openScene, type Scene } from './scene';
 

@@ -1,8 +1,8 @@
 import { issueKey } from '../../db/keys';
 import type { ApiProcess } from '../support/api-process';
 import { openCrashScene } from '../support/crash-scene';
-import { setServiceClock, startServiceClock } from '../support/notifications';
-import type { Answer } from '../support/http-call';
+import { setServiceClock, startServiceClock } from '../../testbed/notifications';
+import type { Answer } from '../../testbed/http-call';
 import type { TestTemporal } from '../support/temporal';
 import type { WorkerProcess } from '../support/worker-process';
 

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beginning, steps, type Event, type World, type WorldSetup } from './world';
 
 /** One event, every answer, one order, and one thing that goes wrong. */
@@ -38,11 +40,17 @@ const LABELS: readonly (readonly [RegExp, string])[] = [
   [/replaces it/, 'restart'],
 ];
 
-/** The page with its diagram: the states of an event, and what leads from one to the other, as the search finds them. */
-export function withPicture(page: string): string {
+const PAGE = join(__dirname, '../../docs/model.md');
+
+/**
+ * The page with its diagram: the states of an event, and what leads from one to the other, as the search finds them. `npm run guide`
+ * writes it, `npm run test:model` compares.
+ */
+export function page(): { readonly now: string; readonly wanted: string } {
   const block = /(?<=```mermaid\nstateDiagram-v2\n {2}%% made from test\/model\n)[^`]*/;
-  if (!block.test(page)) throw new Error('The page has no diagram made from test/model.');
-  return page.replace(block, () => picture());
+  const now = readFileSync(PAGE, 'utf8');
+  if (!block.test(now)) throw new Error('The page has no diagram made from test/model.');
+  return { now, wanted: now.replace(block, () => picture()) };
 }
 
 function picture(): string {
@@ -72,3 +80,5 @@ function picture(): string {
     .toSorted()
     .join('');
 }
+
+if (require.main === module) writeFileSync(PAGE, page().wanted);

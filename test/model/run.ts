@@ -1,8 +1,9 @@
-/** `npm run test:model`: the search, the planted faults that lie in its worlds, and the kept traces. */
+/** `npm run test:model`: the search, the planted faults that lie in its worlds, the kept traces, and the picture of docs/model.md. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { page } from './picture';
 import { FAULTS, LADDERS, patched, traceOf } from './planted';
 import { search } from './search';
 import { check, type Line } from './trace';
@@ -77,4 +78,6 @@ const result = {
 };
 out(JSON.stringify(result));
 const whole = result.refused === result.planted && result.found === result.searched;
-process.exitCode = violations === 0 && refusalOf('accepted') === null && whole ? 0 : 1;
+const { now, wanted } = page();
+if (now !== wanted) console.error('docs/model.md does not follow from test/model; run npm run guide.');
+process.exitCode = violations === 0 && refusalOf('accepted') === null && whole && now === wanted ? 0 : 1;

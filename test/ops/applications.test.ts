@@ -3,7 +3,7 @@ import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { createPartner } from '../../db/catalogue/partners';
 import { simulateApplication } from '../../db/applications/simulate';
 import { newReference, openApplication, storeQuote, tell } from '../support/applications';
-import { advanceServiceClock } from '../support/notifications';
+import { advanceServiceClock } from '../../testbed/notifications';
 import { PRODUCT_ROW, useOps } from './run';
 
 const ops = useOps();

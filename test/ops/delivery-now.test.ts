@@ -1,9 +1,9 @@
 import { openAttempt } from '../../db/notifications/attempt';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import { claimAll } from '../support/claims';
-import { newPartner, putInState, storeStatus, storeTest } from '../support/notifications';
+import { newPartner, putInState, storeStatus, storeTest } from '../../testbed/notifications';
 import { attempt } from '../support/partner-events';
-import { FAILED } from '../support/values';
+import { FAILED } from '../../testbed/values';
 import { useOps } from './run';
 
 const ops = useOps();

@@ -1,9 +1,9 @@
 import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/store';
 import { openApplication } from '../support/applications';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { storeRow } from '../support/partner-events';
-import { quoteRow } from '../support/values';
+import { quoteRow } from '../../testbed/values';
 import { useOps } from './run';
 
 const ops = useOps();

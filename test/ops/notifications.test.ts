@@ -1,8 +1,8 @@
 import { NOTIFICATION_STATES } from '../../domain/notification-states';
 import { endNotification, keepAnswer, recordAttempt } from '../../db/notifications/attempt';
-import { newPartner, openedAttempt, putInState, storeTest } from '../support/notifications';
+import { newPartner, openedAttempt, putInState, storeTest } from '../../testbed/notifications';
 import { storeRow } from '../support/partner-events';
-import { FAILED } from '../support/values';
+import { FAILED } from '../../testbed/values';
 import { unreachable, useOps } from './run';
 
 const ops = useOps();

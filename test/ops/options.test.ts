@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readConfig } from '../../runtime/config/config';
 import { opsOptions } from '../../ops/options';
-import { newKeyRingText } from '../support/notifications';
-import { runDirectory } from '../support/temporary-directory';
+import { newKeyRingText } from '../../testbed/notifications';
+import { runDirectory } from '../../testbed/temporary-directory';
 
 const STACK = {
   databaseUrl: 'postgres://embedded/quotes',

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import { insertQuotes } from '../../db/quotes/store';
-import { quoteRow } from '../support/values';
+import { quoteRow } from '../../testbed/values';
 import { importExample, PRODUCT_ROW, useOps } from './run';
 
 const ops = useOps();

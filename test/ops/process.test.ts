@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { newKeyRingText, newPartner, putInState, storeTest } from '../support/notifications';
-import { asRole } from '../support/roles';
+import { newKeyRingText, newPartner, putInState, storeTest } from '../../testbed/notifications';
+import { asRole } from '../../testbed/roles';
 import { useOps } from './run';
 
 const execute = promisify(execFile);

@@ -1,5 +1,5 @@
 import { beginRecovery, recoverOne, resumeRecovery, TakenOver } from '../../db/notifications/recovery';
-import { newPartner, putInState } from '../support/notifications';
+import { newPartner, putInState } from '../../testbed/notifications';
 import { storeRow, type StoredRow } from '../support/partner-events';
 import { useOps } from './run';
 

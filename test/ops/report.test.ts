@@ -7,9 +7,9 @@ import {
   setServiceClock,
   storeStatus,
   storeTest,
-} from '../support/notifications';
+} from '../../testbed/notifications';
 import { attempt } from '../support/partner-events';
-import { DELIVERED, FAILED } from '../support/values';
+import { DELIVERED, FAILED } from '../../testbed/values';
 import { useOps } from './run';
 
 const ops = useOps();

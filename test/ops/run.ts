@@ -11,8 +11,8 @@ import { runOps } from '../../ops/program';
 import type { TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
 import { openDatabaseAt, useDatabase } from '../support/database';
-import { newKeyRingText } from '../support/notifications';
-import { asRole } from '../support/roles';
+import { newKeyRingText } from '../../testbed/notifications';
+import { asRole } from '../../testbed/roles';
 
 /** A product as an import file has it. */
 export const PRODUCT_ROW = {

@@ -3,12 +3,12 @@ import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/process
 import { databaseFigures, refreshFigures } from '../../db/figures';
 import { openApplication } from '../support/applications';
 import { openDatabaseAt } from '../support/database';
-import { asRole } from '../support/roles';
-import { advanceServiceClock, newPartner, setServiceClock } from '../support/notifications';
+import { asRole } from '../../testbed/roles';
+import { advanceServiceClock, newPartner, setServiceClock } from '../../testbed/notifications';
 import { startTestService } from '../support/service';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { testTemporal } from '../support/temporal';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { OTHER_DEPS, runWith, useOps } from './run';
 
 const ops = useOps();

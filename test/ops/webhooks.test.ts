@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { liveSecrets } from '../../db/endpoints/secrets';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { attempt } from '../support/partner-events';
-import { DELIVERED, FAILED } from '../support/values';
+import { DELIVERED, FAILED } from '../../testbed/values';
 import { useOps } from './run';
 import { holdQueued } from '../../db/notifications/hold';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { storeStatus } from '../support/notifications';
+import { storeStatus } from '../../testbed/notifications';
 
 const URL_A = 'https://partner.example/hooks';
 const ops = useOps();

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { closeAll, closeLater, flood, HOST, post, sendOnce, served, startReceiver } from './partner';
 
 afterEach(closeAll);

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { KeyObject, webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
-import { VALID } from '../support/tls';
+import { VALID } from '../../testbed/tls';
 import { closeAll, EXPIRED, HOST, post, served } from './partner';
 
 afterEach(closeAll);

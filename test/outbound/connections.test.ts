@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { certificateFor, closeAll, HOST, post, rawServed, served } from './partner';
 
 afterEach(closeAll);

@@ -1,7 +1,7 @@
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
-import { metricIn } from '../support/http-call';
-import { storeStatus } from '../support/notifications';
+import { until } from '../../testbed/until';
+import { metricIn } from '../../testbed/http-call';
+import { storeStatus } from '../../testbed/notifications';
 import { testTemporal } from '../support/temporal';
 import { flood } from './partner';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createResolver } from '../../outbound/names';
 import { checkRegistrationTarget } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
-import { runDirectory } from '../support/temporary-directory';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { closeAll, closeLater, HOST, post, startReceiver, testSender } from './partner';
 
 afterEach(closeAll);

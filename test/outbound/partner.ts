@@ -9,7 +9,7 @@ import { createAuthority, issueCertificate, type IssuedCertificate } from '../..
 import { createResolver } from '../../outbound/names';
 import { createSender, type SenderOptions } from '../../outbound/sender';
 import { startDnsServer, type DnsAnswer } from '../support/dns-server';
-import { VALID } from '../support/tls';
+import { VALID } from '../../testbed/tls';
 
 export const HOST = 'hooks.partner.test';
 const DAY = 86_400_000;

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
-import { VALID } from '../support/tls';
+import { VALID } from '../../testbed/tls';
 import {
   authority,
   certificateFor,

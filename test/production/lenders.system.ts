@@ -2,7 +2,7 @@ import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
 import { newReference } from '../support/applications';
 import { startTestApi, type TestApi } from '../support/api';
-import { startHaProxy, type HaProxy } from '../support/haproxy';
+import { startHaProxy, type HaProxy } from '../../testbed/haproxy';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { fileNeeds } from '../support/needs';

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { exchange, expectRefusal, openTls, quoteBytes, requestBytes, SECURITY_HEADERS } from '../hostile/raw';
-import { goodQuote, startTestApi, type TestApi } from '../support/api';
-import { until } from '../support/delivery';
-import { startHaProxy, type HaProxy } from '../support/haproxy';
+import { startTestApi, type TestApi } from '../support/api';
+import { goodQuote } from '../../testbed/values';
+import { until } from '../../testbed/until';
+import { startHaProxy, type HaProxy } from '../../testbed/haproxy';
 import { fileNeeds } from '../support/needs';
 
 fileNeeds('HAProxy');

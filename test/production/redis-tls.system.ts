@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { goodQuote } from '../support/api';
+import { goodQuote } from '../../testbed/values';
 import { startApiProcess } from '../support/api-process';
 import { openTestDatabase, type OpenTestDatabase } from '../support/database';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
 import { addPartner } from '../support/partner-events';
 import { startRedis, type TestRedis } from '../support/redis';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls } from '../support/tls';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls } from '../../testbed/tls';
 
 fileNeeds('Redis');
 

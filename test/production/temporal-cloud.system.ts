@@ -9,13 +9,13 @@ import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { connectAsOps, OTHER_DEPS, runWith } from '../ops/run';
 import { useCrashScene } from '../support/crash-scene';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { warmUp } from '../support/fast-path';
 import { fileNeeds } from '../support/needs';
-import { storeStatus, storeTest } from '../support/notifications';
-import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
-import { startNode } from '../support/project-process';
+import { storeStatus, storeTest } from '../../testbed/notifications';
+import { startProductionTemporal, type ProductionTemporal } from '../../testbed/production-temporal';
+import { startNode } from '../../testbed/project-process';
 import { startTemporalCloud, type TemporalCloud } from '../support/temporal-cloud';
 
 fileNeeds('Go');

@@ -6,12 +6,12 @@ import { connect } from 'node:tls';
 import { Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { fileNeeds } from '../support/needs';
-import { startNode } from '../support/project-process';
-import { startProductionTemporal, type ProductionTemporal } from '../support/production-temporal';
+import { startNode } from '../../testbed/project-process';
+import { startProductionTemporal, type ProductionTemporal } from '../../testbed/production-temporal';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { readConfig } from '../../runtime/config/config';
 import { openNativeConnection } from '../../worker/session';
-import { createTestTls, type TestTls } from '../support/tls';
+import { createTestTls, type TestTls } from '../../testbed/tls';
 
 fileNeeds('Go');
 

@@ -6,8 +6,8 @@ import { startApi } from '../../api/start-api';
 import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
 import { openTestDatabase } from '../support/database';
-import { until } from '../support/delivery';
-import { createTestTls } from '../support/tls';
+import { until } from '../../testbed/until';
+import { createTestTls } from '../../testbed/tls';
 
 const opener = (closed: string[], fails?: string) => async (closers: Closers) => {
   for (const name of ['pool', 'feed', 'listener']) {

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 const DAY_MS = 86_400_000;
 const NOW = new Date('2026-11-22T10:00:00Z');

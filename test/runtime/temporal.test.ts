@@ -9,8 +9,8 @@ import { externalTemporal, temporalTarget } from '../../runtime/temporal/tempora
 import { openNativeConnection } from '../../worker/session';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { runDirectory } from '../support/temporary-directory';
-import { createTestTls, type TestTls } from '../support/tls';
+import { runDirectory } from '../../testbed/temporary-directory';
+import { createTestTls, type TestTls } from '../../testbed/tls';
 
 const temporal = testTemporal();
 const directory = runDirectory('temporal-settings');

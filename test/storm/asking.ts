@@ -1,6 +1,6 @@
 import type { Agent } from 'undici';
-import { goodQuote } from '../support/api';
-import { callOver, type Answer } from '../support/http-call';
+import { goodQuote } from '../../testbed/values';
+import { callOver, type Answer } from '../../testbed/http-call';
 import type { StormPartner } from './parties';
 
 export interface Asked {

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { grpcStatus } from '../../runtime/temporal/connect';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { readable } from '../support/emitted';
+import { readable } from '../../testbed/emitted';
 import { contradictions } from '../support/database';
 import { accordingToModel } from '../model/finding';
 import type { Finding, Row } from './finding';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createdMs } from '../../db/notifications/notification';
 import { opsJson } from '../ops/run';
 import { orderDelivery } from '../support/histories';
-import { killableProductionTemporal } from '../support/production-temporal';
+import { killableProductionTemporal } from '../../testbed/production-temporal';
 import { random, shuffled } from '../support/random';
 import { LADDER, planBacklog, STEPS, type Backlog } from './backlog';
 import type { Finding } from './finding';

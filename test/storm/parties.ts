@@ -2,7 +2,7 @@ import { RECEIVERS, type Receiver } from '../../dev/receivers';
 import { issueServiceKey } from '../../db/service-keys';
 import type { Database } from '../../db/postgres/connect';
 import { addShop } from '../support/merchants';
-import { addEndpoint } from '../support/notifications';
+import { addEndpoint } from '../../testbed/notifications';
 import { addPartner } from '../support/partner-events';
 import { startWebhookReceiver, verifySignatures, type Received } from '../support/webhook-receiver';
 

@@ -3,13 +3,13 @@ import type { Database } from '../../db/postgres/connect';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { keepChanges } from '../model/trace';
 import { openDatabaseAt } from '../support/database';
-import { newKeyRingText } from '../support/notifications';
-import type { KillableTemporal } from '../support/production-temporal';
-import { ownTemporal } from '../support/own-temporal';
-import { startOwnPostgres, type OwnPostgres } from '../support/postgres-server';
+import { newKeyRingText } from '../../testbed/notifications';
+import type { KillableTemporal } from '../../testbed/production-temporal';
+import { ownTemporal } from '../../testbed/own-temporal';
+import { startOwnPostgres, type OwnPostgres } from '../../testbed/own-postgres';
 import { randomTaskQueue } from '../support/temporal';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process';
-import { migrateWithLogins } from '../support/roles';
+import { migrateWithLogins } from '../../testbed/roles';
 import { openAsking, type Asked, type Asking, type StormAnswer } from './asking';
 import { openParties, type Parties, type PartnersAnswer } from './parties';
 

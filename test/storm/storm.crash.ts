@@ -1,4 +1,4 @@
-import { killableProductionTemporal } from '../support/production-temporal';
+import { killableProductionTemporal } from '../../testbed/production-temporal';
 import { failures } from './finding';
 import { runLoss } from './lost-temporal';
 import { runStorm } from './run';

@@ -1,10 +1,10 @@
 import { Agent } from 'undici';
 import { freePort } from '../../dev/ports';
 import { expectDocumented } from './contract';
-import { answersOk, callOver, internalPages, type CallOptions } from './http-call';
-import { serviceCommand, startWithFiles } from './project-process';
-import { asRole } from './roles';
-import { createTestTls } from './tls';
+import { answersOk, callOver, internalPages, type CallOptions } from '../../testbed/http-call';
+import { serviceCommand, startWithFiles } from '../../testbed/project-process';
+import { asRole } from '../../testbed/roles';
+import { createTestTls } from '../../testbed/tls';
 
 /** A real API process of its own (bin/api.ts), which may be killed. */
 export type ApiProcess = Awaited<ReturnType<typeof startApiProcess>>;

@@ -4,12 +4,13 @@ import { createLogger } from '../../runtime/telemetry/logger';
 import { startApi } from '../../api/start-api';
 import { expectDocumented } from './contract';
 import { createTestDatabase, openDatabaseAt } from './database';
-import { emitMetrics, emittedBy } from './emitted';
-import { callOver, internalPages, type CallOptions } from './http-call';
+import { emitMetrics, emittedBy } from '../../testbed/emitted';
+import { callOver, internalPages, type CallOptions } from '../../testbed/http-call';
 import { demand } from './on-demand';
 import { addPartner } from './partner-events';
-import { asRole } from './roles';
-import type { TestTls } from './tls';
+import { asRole } from '../../testbed/roles';
+import type { TestTls } from '../../testbed/tls';
+import { PARTNER_ID, goodQuote } from '../../testbed/values';
 
 /** A real API process in this one: TLS, Postgres, both listeners, on free ports. */
 export type TestApi = Awaited<ReturnType<typeof startTestApi>>;
@@ -26,8 +27,6 @@ export interface TestApiOptions {
   /** Longest wait for Redis, in milliseconds. */
   readonly redisTimeoutMs?: number;
 }
-
-export const PARTNER_ID = 'P100001';
 
 export async function startTestApi(options: TestApiOptions = {}) {
   const clone = options.databaseUrl === undefined ? await createTestDatabase() : undefined;
@@ -122,12 +121,3 @@ export function useApi(prepare: TestApiOptions | (() => Promise<TestApiOptions>)
   afterAll(() => api.close());
   return api;
 }
-
-/** A body that every designated test merchant accepts. */
-export const goodQuote = {
-  merchant_id: 'M000001',
-  partner_id: PARTNER_ID,
-  loan_amount: '900.00',
-  customer_deposit: '100.00',
-  merchant_finance_url: 'https://shop.example/finance',
-};

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
-import { goodQuote } from './api';
+import { goodQuote } from '../../testbed/values';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { accordingToModel } from '../model/finding';
 import { keepChanges } from '../model/trace';
@@ -10,9 +10,15 @@ import { faultOf } from '../storm/parties';
 import { attempted, signed } from '../storm/received';
 import { counted, ended } from '../storm/stored';
 import { expectExactlyOne, openDatabaseAt, openTestDatabase } from './database';
-import { until } from './delivery';
+import { until } from '../../testbed/until';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
-import { addEndpoint, newKeyRingText, standings, storeTest, type Standing } from './notifications';
+import {
+  addEndpoint,
+  newKeyRingText,
+  standings,
+  storeTest,
+  type Standing,
+} from '../../testbed/notifications';
 import { addPartner as addTenant } from './partner-events';
 import { randomTaskQueue } from './temporal';
 import { localTargets, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';

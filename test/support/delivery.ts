@@ -5,12 +5,13 @@ import { readConfig } from '../../runtime/config/config';
 import { createLogger } from '../../runtime/telemetry/logger';
 import type * as Options from '../../worker/options';
 import type * as StartWorker from '../../worker/start-worker';
-import { emittedBy } from './emitted';
+import { emittedBy } from '../../testbed/emitted';
 import { demand } from './on-demand';
-import { asRole } from './roles';
+import { asRole } from '../../testbed/roles';
 import type { SharedBundle } from './temporal-run';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 import type { WebhookReceiver } from './webhook-receiver';
+import { succeeds, until } from '../../testbed/until';
 import { workerTuning } from './worker-tuning';
 
 export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
@@ -81,26 +82,4 @@ export async function startTestWorker(options: TestWorkerOptions & { readonly se
       await removeDirectory(directory);
     },
   };
-}
-
-/** Whether it does not fail. */
-export const succeeds = (attempt: Promise<unknown>) =>
-  attempt.then(
-    () => true,
-    () => false,
-  );
-
-/** Waits until something holds. @throws with the last fault when it does not in time. */
-export async function until(
-  check: () => boolean | Promise<boolean>,
-  what: string,
-  timeoutMs = 20_000,
-  everyMs = 25,
-): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    if (await check()) return;
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
-  }
 }

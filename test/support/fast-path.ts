@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/postgres/connect';
 import { deliveryOf, localActivities } from './histories';
-import { comesTo, storeTest } from './notifications';
+import { comesTo, storeTest } from '../../testbed/notifications';
 
 /** How first attempts are made: on the queue of the sends, or within the workflow task. */
 export const PATHS = ['regular', 'fast'] as const;

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { buildPackage } from '../../clients/typescript/test/built-package';
 import { startPostgres } from '../../dev/postgres';
-import { collectEmitted, searchEmitted } from './emitted';
+import { collectEmitted, searchEmitted } from '../../testbed/emitted';
 import { freePort } from '../../dev/ports';
 import { rememberNeeds, reportMissing } from './needs';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
-import { migrateWithLogins } from './roles';
+import { migrateWithLogins } from '../../testbed/roles';
 import { SERVER_URL } from './database';
-import { RUN_DIRECTORY } from './temporary-directory';
-import { createTestTls } from './tls';
-import { watchedDirectory } from './watchdog';
+import { RUN_DIRECTORY } from '../../testbed/temporary-directory';
+import { createTestTls } from '../../testbed/tls';
+import { watchedDirectory } from '../../testbed/watchdog';
 
 /**
  * Once per test run: one Postgres for all files, and the migrated template that every test database is cloned from. One

@@ -3,7 +3,7 @@ import { copyFile, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { findGo, goInstall, runProgram, toolsFolder } from '../../dev/temporal/tools';
-import { removeDirectory, temporaryDirectory } from './temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 /** @returns a program that is built once, by Go. */
 async function built(name: string, version: string, module: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { TestApi } from './api';
 import { expectDocumentedInternally } from './contract';
 import { newReference } from './applications';
 import { addShop } from './merchants';
-import { callOver, type CallOptions } from './http-call';
+import { callOver, type CallOptions } from '../../testbed/http-call';
 
 /** A lender's integration: calls the internal listener, and holds every answer against its document. */
 export type InternalClient = Awaited<ReturnType<typeof internalClient>>;

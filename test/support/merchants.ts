@@ -3,7 +3,7 @@ import { saveMerchants, loadMerchant, type MerchantFields } from '../../db/catal
 import { insertProducts } from '../../db/catalogue/products';
 import type { ProductTerms } from '../../domain/product';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
-import { TERMS } from './values';
+import { TERMS } from '../../testbed/values';
 
 /** A shop like test merchant M000001, with products of lenders that have integrations. */
 export const SHOP = 'M190001';

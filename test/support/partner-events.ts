@@ -5,7 +5,7 @@ import type { Database } from '../../db/postgres/connect';
 import { recordAttempt } from '../../db/notifications/attempt';
 import type { NotificationState } from '../../domain/notification-states';
 import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import { openedAttempt, putInState, standingOf } from './notifications';
+import { openedAttempt, putInState, standingOf } from '../../testbed/notifications';
 
 export async function addPartner(
   { db }: Pick<Database, 'db'>,

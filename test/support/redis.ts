@@ -1,5 +1,5 @@
 import { freePort } from '../../dev/ports';
-import { startWithFiles } from './project-process';
+import { startWithFiles } from '../../testbed/project-process';
 
 /** A real redis-server of one's own: loopback, nothing kept on disk. */
 export type TestRedis = Awaited<ReturnType<typeof startRedis>>;

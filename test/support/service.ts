@@ -1,7 +1,7 @@
 import { startTestApi, type TestApi } from './api';
 import { startTestWorker, type TestWorker } from './delivery';
 import { useDatabase } from './database';
-import { addEndpoint, newKeyRingText, newPartner } from './notifications';
+import { addEndpoint, newKeyRingText, newPartner } from '../../testbed/notifications';
 import { randomTaskQueue, testTemporal, type TestTemporal } from './temporal';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver';
 

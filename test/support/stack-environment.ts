@@ -1,5 +1,5 @@
 import { checkPorts, freeLowPorts, stackPorts } from '../../dev/ports';
-import { succeeds } from './delivery';
+import { succeeds } from '../../testbed/until';
 
 /** Settings of an embedded stack that gets in nobody's way. */
 export async function stackEnvironment(dataDir: string): Promise<Record<string, string>> {

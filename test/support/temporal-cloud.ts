@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { google, temporal } from '@temporalio/proto';
-import type { ProductionTemporal } from './production-temporal';
+import type { ProductionTemporal } from '../../testbed/production-temporal';
 
 const { PermissionDeniedFailure, ResourceExhaustedFailure } = temporal.api.errordetails.v1;
 const { RespondWorkflowTaskCompletedRequest } = temporal.api.workflowservice.v1;

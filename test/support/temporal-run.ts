@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
 import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
-import { emitWorkflows } from './emitted';
-import { withTemporal } from './own-temporal';
+import { emitWorkflows } from '../../testbed/emitted';
+import { withTemporal } from '../../testbed/own-temporal';
 import { freePort } from '../../dev/ports';
 
 /** What globalSetup offers to the test files that ask. */

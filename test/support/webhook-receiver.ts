@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
 import { watchWires, type Wire } from '../../dev/receivers';
-import { createTestTls } from './tls';
+import { createTestTls } from '../../testbed/tls';
 
 export interface Received {
   readonly headers: IncomingMessage['headers'];

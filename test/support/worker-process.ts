@@ -1,9 +1,10 @@
-import { until, type TestWorkerOptions } from './delivery';
-import { emittedBy } from './emitted';
+import { type TestWorkerOptions } from './delivery';
+import { until } from '../../testbed/until';
+import { emittedBy } from '../../testbed/emitted';
 import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
-import { serviceCommand, startWithFiles } from './project-process';
-import { asRole } from './roles';
+import { serviceCommand, startWithFiles } from '../../testbed/project-process';
+import { asRole } from '../../testbed/roles';
 import type { SharedBundle } from './temporal-run';
 
 /** A real worker process of its own, which may be killed. */

@@ -6,7 +6,7 @@ import { watchBuild, type BuildWatch } from '../../worker/start-delivery';
 import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 import { deliveryOf, deploymentsOf, starterOf } from '../support/histories';
 import { randomTaskQueue, sessionOptions, testTemporal } from '../support/temporal';
 

@@ -4,9 +4,9 @@ import { temporalOrders } from '../../ops/temporal';
 import { openWorkerSession } from '../../worker/session';
 import { bundleWith, sessionOptions, testTemporal } from '../support/temporal';
 import { openCrashScene } from '../support/crash-scene';
-import { succeeds, until } from '../support/delivery';
+import { succeeds, until } from '../../testbed/until';
 import { deliveryOf, orderDelivery } from '../support/histories';
-import { removeDirectory, temporaryDirectory } from '../support/temporary-directory';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 const temporal = testTemporal();
 let directory: string;

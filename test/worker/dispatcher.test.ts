@@ -1,6 +1,6 @@
 import type { Claim, ClaimedNotification, ClaimOptions, Sweep } from '../../db/notifications/claim';
 import { createClaimPace, startDispatcher } from '../../worker/dispatcher';
-import { until } from '../support/delivery';
+import { until } from '../../testbed/until';
 
 const one = (notificationId: string): ClaimedNotification => ({
   notificationId,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { useService } from '../../../test/support/service';
-import { runDirectory } from '../../../test/support/temporary-directory';
+import { runDirectory } from '../../../testbed/temporary-directory';
 import openApi from '../../../contracts/openapi.json';
 import { generateKeyPair, rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';

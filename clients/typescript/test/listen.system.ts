@@ -5,10 +5,10 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { useApi } from '../../../test/support/api';
-import { until } from '../../../test/support/delivery';
+import { until } from '../../../testbed/until';
 import { storeRow } from '../../../test/support/partner-events';
-import { startNode, type ProjectProcess } from '../../../test/support/project-process';
-import { runDirectory } from '../../../test/support/temporary-directory';
+import { startNode, type ProjectProcess } from '../../../testbed/project-process';
+import { runDirectory } from '../../../testbed/temporary-directory';
 import { BAD_SECRETS, keyMaterialOf, SECRET } from '../../../test/examples/forgeries';
 import { installPackage } from './built-package';
 

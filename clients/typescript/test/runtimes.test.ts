@@ -3,7 +3,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onPath } from '../../../test/support/needs';
-import { runDirectory } from '../../../test/support/temporary-directory';
+import { runDirectory } from '../../../testbed/temporary-directory';
 import { installPackage } from './built-package';
 
 /** The built package does the same everywhere. What it does is in smoke.mjs, which needs no network. */

@@ -1,7 +1,7 @@
 import { partnerOperations } from '../../../api/routes/operations';
 import { useApi, type TestApi } from '../../support/api';
 import { exampleCall } from '../../support/contract';
-import type { Answer } from '../../support/http-call';
+import type { Answer } from '../../../testbed/http-call';
 
 /** What holds for each of the partners' own endpoints, as for the quote. */
 const api = useApi();

@@ -2,10 +2,10 @@ import { ulid } from 'ulid';
 import type { NotificationItem } from '../../../contracts/notifications';
 import { useApi } from '../../support/api';
 import { openApplication, tell } from '../../support/applications';
-import { addEndpoint } from '../../support/notifications';
+import { addEndpoint } from '../../../testbed/notifications';
 import { addPartner, attempt, storeRow } from '../../support/partner-events';
-import { refusal } from '../../support/http-call';
-import { DELIVERED, FAILED } from '../../support/values';
+import { refusal } from '../../../testbed/http-call';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const api = useApi();
 let other: Awaited<ReturnType<typeof addPartner>>;

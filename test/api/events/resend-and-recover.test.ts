@@ -1,8 +1,8 @@
 import { ulid } from 'ulid';
 import { useApi } from '../../support/api';
-import { addEndpoint } from '../../support/notifications';
+import { addEndpoint } from '../../../testbed/notifications';
 import { addPartner, storeRow } from '../../support/partner-events';
-import { refusal } from '../../support/http-call';
+import { refusal } from '../../../testbed/http-call';
 
 /** There is no worker here: rows say what a worker would find. */
 const api = useApi();

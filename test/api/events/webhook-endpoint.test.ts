@@ -2,9 +2,9 @@ import { findEndpoint, setEndpointState } from '../../../db/endpoints/endpoints'
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useApi } from '../../support/api';
 import { openApplication } from '../../support/applications';
-import { addEndpoint } from '../../support/notifications';
+import { addEndpoint } from '../../../testbed/notifications';
 import { addPartner, attempt } from '../../support/partner-events';
-import { DELIVERED, FAILED } from '../../support/values';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const api = useApi();
 const read = async (key = api.keys.test) => {

@@ -7,7 +7,7 @@ import {
   advanceServiceClock,
   newKeyRingText,
   setServiceClock,
-} from '../../support/notifications';
+} from '../../../testbed/notifications';
 import { addPartner } from '../../support/partner-events';
 
 const keyRing = parseKeyRing(newKeyRingText());

@@ -4,7 +4,7 @@ import { createPartner } from '../../../db/catalogue/partners';
 import { APPLICATION_STATES, mayFollow } from '../../../domain/application-states';
 import { eventsOf, openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
-import { setServiceClock } from '../../support/notifications';
+import { setServiceClock } from '../../../testbed/notifications';
 
 const partnerId = 'P100001';
 const database = useDatabase({ poolSize: 20 });

@@ -8,8 +8,8 @@ import type { ApplicationState } from '../../../domain/application-states';
 import { describeOperatorEvent } from '../../../domain/operator-event';
 import { eventsOf, openApplication, tell } from '../../support/applications';
 import { useDatabase } from '../../support/database';
-import { until } from '../../support/delivery';
-import { setServiceClock } from '../../support/notifications';
+import { until } from '../../../testbed/until';
+import { setServiceClock } from '../../../testbed/notifications';
 import { startWorkerOverdueEvents } from '../../../worker/overdue-events';
 
 const partnerId = 'P100001';

@@ -5,7 +5,7 @@ import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { openClient } from '../../../db/postgres/driver/client';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { testServerUrl } from '../../support/database';
-import { runDirectory } from '../../support/temporary-directory';
+import { runDirectory } from '../../../testbed/temporary-directory';
 
 const MIGRATIONS = join(__dirname, '../../../db/migrations');
 

@@ -5,7 +5,7 @@ import { importMerchants } from '../../../ops/import/merchants';
 import { importProducts } from '../../../ops/import/products';
 import { PRODUCT_ROW } from '../../ops/run';
 import { useDatabase } from '../../support/database';
-import { TERMS } from '../../support/values';
+import { TERMS } from '../../../testbed/values';
 
 const OPTIONS = { actor: 'tester', action: 'test.import', dryRun: false };
 const PRODUCT = {

@@ -13,8 +13,8 @@ import {
   setServiceClock,
   storeStatus,
   storeTest,
-} from '../../support/notifications';
-import { DELIVERED, FAILED } from '../../support/values';
+} from '../../../testbed/notifications';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const START = Date.parse('2026-11-02T09:00:00Z');
 const keyRing = parseKeyRing(newKeyRingText());

@@ -19,8 +19,8 @@ import {
   setServiceClock,
   storeStatus,
   storeTest,
-} from '../../support/notifications';
-import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../support/values';
+} from '../../../testbed/notifications';
+import { DELIVERED, FAILED as FAILED_AT_ONCE } from '../../../testbed/values';
 
 const FAILED = { ...FAILED_AT_ONCE, retryAfterMs: 1_000 };
 const EXHAUSTED = { state: 'failed', reason: 'exhausted' } as const;

@@ -15,9 +15,9 @@ import {
   storeMany,
   storeStatus,
   storeTest,
-} from '../../support/notifications';
+} from '../../../testbed/notifications';
 import { attempt as makeAttempt } from '../../support/partner-events';
-import { DELIVERED, FAILED } from '../../support/values';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const keyRing = newKeyRingText();
 const database = useDatabase({ poolSize: 12 });

@@ -23,8 +23,8 @@ import {
   storeMany,
   storeStatus,
   storeTest,
-} from '../../support/notifications';
-import { DELIVERED, FAILED } from '../../support/values';
+} from '../../../testbed/notifications';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const keyRing = parseKeyRing(newKeyRingText());
 const database = useDatabase({ poolSize: 12 });

@@ -2,8 +2,8 @@ import { recordAttempt } from '../../../db/notifications/attempt';
 import { DELIVERY_LADDER_MS } from '../../../domain/delivery-outcome';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
-import { newPartner, openedAttempt, setServiceClock, storeStatus } from '../../support/notifications';
-import { FAILED } from '../../support/values';
+import { newPartner, openedAttempt, setServiceClock, storeStatus } from '../../../testbed/notifications';
+import { FAILED } from '../../../testbed/values';
 
 /** How long a delivery waits after a failure (record.sql). */
 

@@ -4,9 +4,9 @@ import { backlog, deliveryFigures } from '../../../db/figures';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
-import { newPartner, openedAttempt, storeStatus, storeTest } from '../../support/notifications';
+import { newPartner, openedAttempt, storeStatus, storeTest } from '../../../testbed/notifications';
 import { attempt } from '../../support/partner-events';
-import { DELIVERED, FAILED } from '../../support/values';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 const database = useDatabase({ poolSize: 12 });
 let tenant: Tenant;

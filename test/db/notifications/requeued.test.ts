@@ -9,9 +9,14 @@ import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
-import { advanceServiceClock, newPartner, setServiceClock, storeStatus } from '../../support/notifications';
+import {
+  advanceServiceClock,
+  newPartner,
+  setServiceClock,
+  storeStatus,
+} from '../../../testbed/notifications';
 import { attempt } from '../../support/partner-events';
-import { FAILED } from '../../support/values';
+import { FAILED } from '../../../testbed/values';
 
 /** A delivery that found no slot for long is queued again, and goes on where it was. */
 

@@ -16,9 +16,9 @@ import {
 import { DELIVERY_LADDER_MS, type DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { claimAll } from '../../support/claims';
 import { useDatabase } from '../../support/database';
-import { addEndpoint, putInState, setServiceClock } from '../../support/notifications';
+import { addEndpoint, putInState, setServiceClock } from '../../../testbed/notifications';
 import { storeRow } from '../../support/partner-events';
-import { DELIVERED, FAILED } from '../../support/values';
+import { DELIVERED, FAILED } from '../../../testbed/values';
 
 /**
  * claim.sql, open.sql and record.sql change rows by statements of their own: each does what the table says, in every state. The SQL of

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { openDatabaseAt, testServerUrl } from '../../support/database';
-import { addEndpoint } from '../../support/notifications';
+import { addEndpoint } from '../../../testbed/notifications';
 import { startTestService } from '../../support/service';
 import { testTemporal } from '../../support/temporal';
-import { runDirectory } from '../../support/temporary-directory';
+import { runDirectory } from '../../../testbed/temporary-directory';
 
 const temporal = testTemporal();
 /** What an expanding migration may add, to every table at once. */

@@ -1,6 +1,6 @@
 import { hint } from '../../../db/postgres/hints';
 import { openDatabaseAt, useDatabase } from '../../support/database';
-import { until } from '../../support/delivery';
+import { until } from '../../../testbed/until';
 
 const database = useDatabase();
 let heard: string[];

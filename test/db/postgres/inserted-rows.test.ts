@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { PROCESSES, type Process } from '../../../db/postgres/roles';
 import { useDatabase } from '../../support/database';
-import { asRole } from '../../support/roles';
+import { asRole } from '../../../testbed/roles';
 
 /** What rows a process may insert: policies of row-level security, and checks. */
 const database = useDatabase();

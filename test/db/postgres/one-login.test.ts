@@ -8,9 +8,9 @@ import { reportLogin } from '../../../runtime/login';
 import { createLogger } from '../../../runtime/telemetry/logger';
 import { startApiProcess } from '../../support/api-process';
 import { openDatabaseAt } from '../../support/database';
-import { until } from '../../support/delivery';
-import { startOwnPostgres, type OwnPostgres } from '../../support/postgres-server';
-import { asRole, migrateWithLogins } from '../../support/roles';
+import { until } from '../../../testbed/until';
+import { startOwnPostgres, type OwnPostgres } from '../../../testbed/own-postgres';
+import { asRole, migrateWithLogins } from '../../../testbed/roles';
 
 let server: OwnPostgres;
 let administrator: postgres.Sql;

@@ -15,7 +15,7 @@ import {
 } from '../../../db/postgres/roles';
 import { makePastMonth, monthOf, storeOldQuote } from '../../support/old-rows';
 import { openDatabaseAt, testServerUrl } from '../../support/database';
-import { asRole } from '../../support/roles';
+import { asRole } from '../../../testbed/roles';
 
 /** As in production: a login that owns the database and may create no roles migrates it; the roles are there. */
 const name = `roles_${randomBytes(4).toString('hex')}`;

@@ -2,7 +2,7 @@ import type { Database } from '../../../db/postgres/connect';
 import { createSharedCommit, NotStoredError, QueueFullError } from '../../../db/quotes/shared-commit';
 import { createQuoteWriter, QUOTE_STATEMENTS_AT_A_TIME } from '../../../db/quotes/store';
 import { openDatabaseAt, useDatabase } from '../../support/database';
-import { quoteRow } from '../../support/values';
+import { quoteRow } from '../../../testbed/values';
 
 describe('the statement', () => {
   const reader = useDatabase();

@@ -1,4 +1,4 @@
-import { putInState, setServiceClock } from '../../support/notifications';
+import { putInState, setServiceClock } from '../../../testbed/notifications';
 import { createPartner } from '../../../db/catalogue/partners';
 import { resendNotification } from '../../../db/notifications/resend';
 import {

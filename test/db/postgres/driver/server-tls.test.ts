@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
 import { startTestApi } from '../../../support/api';
 import { catalogueFeed, openDatabaseAt } from '../../../support/database';
-import { until } from '../../../support/delivery';
-import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../support/postgres-server';
-import { runDirectory } from '../../../support/temporary-directory';
-import { createTestTls } from '../../../support/tls';
-import { migrateWithLogins } from '../../../support/roles';
+import { until } from '../../../../testbed/until';
+import { enableTls, type OwnPostgres, startOwnPostgres } from '../../../../testbed/own-postgres';
+import { runDirectory } from '../../../../testbed/temporary-directory';
+import { createTestTls } from '../../../../testbed/tls';
+import { migrateWithLogins } from '../../../../testbed/roles';
 
 const STATEMENT_TIMEOUT_MS = 300;
 const directory = runDirectory('server-tls');

@@ -4,8 +4,8 @@ import { CATALOGUE_CHANNEL } from '../../../../db/postgres/change-feed';
 import type { Database } from '../../../../db/postgres/connect';
 import { migrateDatabase } from '../../../../db/postgres/migrate';
 import { catalogueFeed, openDatabaseAt } from '../../../support/database';
-import { until } from '../../../support/delivery';
-import { startOwnPostgres, type OwnPostgres } from '../../../support/postgres-server';
+import { until } from '../../../../testbed/until';
+import { startOwnPostgres, type OwnPostgres } from '../../../../testbed/own-postgres';
 
 let leader: OwnPostgres;
 let standby: OwnPostgres;

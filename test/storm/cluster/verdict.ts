@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Finding } from '../../../test/storm/finding';
-import { findings } from '../../../test/storm/findings';
-import { missing, type Rows } from '../../../test/storm/stored';
-import { untilTrue } from '../machine';
+import type { Finding } from '../finding';
+import { findings } from '../findings';
+import { missing, type Rows } from '../stored';
+import { untilTrue } from '../../../scripts/cluster/machine';
 import type { StormRun } from './run';
 import { POSTGRES, type ClusterScene } from './scene';
 

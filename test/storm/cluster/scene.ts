@@ -5,15 +5,15 @@ import { Client, Connection } from '@temporalio/client';
 import { Agent } from 'undici';
 import { readConfig } from '../../../runtime/config/config';
 import { temporalTarget } from '../../../runtime/temporal/temporal-target';
-import { openAsking } from '../../../test/storm/asking';
-import { openParties } from '../../../test/storm/parties';
-import { LADDER, type StormSight } from '../../../test/storm/scene';
-import { openDatabaseAt } from '../../../test/support/database';
-import { startDnsServer } from '../../../test/support/dns-server';
-import { bringUp, type BringUpOptions, type Cluster } from '../bring-up';
-import type { Machine } from '../machine';
-import { ADDRESSES, type MachineName, PARTNER_ADDRESS, TWINS } from '../network';
-import type { PatroniView } from '../patroni';
+import { openAsking } from '../asking';
+import { openParties } from '../parties';
+import { LADDER, type StormSight } from '../scene';
+import { openDatabaseAt } from '../../support/database';
+import { startDnsServer } from '../../support/dns-server';
+import { bringUp, type BringUpOptions, type Cluster } from '../../../scripts/cluster/bring-up';
+import type { Machine } from '../../../scripts/cluster/machine';
+import { ADDRESSES, type MachineName, PARTNER_ADDRESS, TWINS } from '../../../scripts/cluster/network';
+import type { PatroniView } from '../../../scripts/cluster/patroni';
 
 export interface ClusterScene extends StormSight {
   readonly cluster: Cluster;

@@ -1,4 +1,4 @@
-import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { createAuthority, issueCertificate } from '../runtime/certificates/issue';
 
 export interface TestTls {
   /** Authority to trust, PEM. */

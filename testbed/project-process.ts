@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from './delivery';
+import { until } from './until';
 import { emittedBy } from './emitted';
 import { watchedDirectory } from './watchdog';
 
@@ -115,7 +115,7 @@ export async function startWithFiles({
   const file = (own: string) => join(directory, own);
   for (const [own, text] of Object.entries(files)) await writeFile(file(own), text, { mode: 0o600 });
   const program = startProgram(command(file), {
-    cwd: join(__dirname, '../..'),
+    cwd: join(__dirname, '..'),
     env: { PATH: process.env['PATH'], ...environment(file) },
     heard: emittedBy(name),
   });

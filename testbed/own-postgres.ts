@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { type RunningPostgres, startPostgres } from '../../dev/postgres';
-import { childrenOf, signal, waitForEnd } from '../../dev/processes';
-import { freePort } from '../../dev/ports';
+import { type RunningPostgres, startPostgres } from '../dev/postgres';
+import { childrenOf, signal, waitForEnd } from '../dev/processes';
+import { freePort } from '../dev/ports';
 import { watchedDirectory } from './watchdog';
 
 /** A durable Postgres that belongs to one test, to be broken by it. Not migrated. */

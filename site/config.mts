@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import scalar from '@scalar/fastify-api-reference';
 import Fastify from 'fastify';
 import { defineConfig } from 'vitepress';
-import openApi from '../../contracts/openapi.json' with { type: 'json' };
+import openApi from '../contracts/openapi.json' with { type: 'json' };
 import { anchorOf, sitePages } from './pages.js';
 
 /** VitePress, set up for pages that `build.ts` composes: one sidebar, one search, a policy without inline scripts. */

@@ -5,13 +5,13 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import document from '../../contracts/openapi.json';
 import { connectPartner } from '../../dev/partner';
-import { type ApiProcess, startApiProcess } from '../../test/support/api-process';
-import { openDatabaseAt } from '../../test/support/database';
-import { addMerchant } from '../../test/support/merchants';
-import { addPartner } from '../../test/support/partner-events';
-import { startOwnPostgres } from '../../test/support/postgres-server';
-import { migrateWithLogins } from '../../test/support/roles';
-import { removeDirectory, temporaryDirectory } from '../../test/support/temporary-directory';
+import { type ApiProcess, startApiProcess } from '../support/api-process';
+import { openDatabaseAt } from '../support/database';
+import { addMerchant } from '../support/merchants';
+import { addPartner } from '../support/partner-events';
+import { startOwnPostgres } from '../../testbed/own-postgres';
+import { migrateWithLogins } from '../../testbed/roles';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 /**
  * `npm run test:fuzz [-- cases]`: a second opinion on the OpenAPI document, then schemathesis against a real API

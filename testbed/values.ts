@@ -1,6 +1,18 @@
-import type { QuoteRow } from '../../db/quotes/store';
-import type { DeliveryOutcome } from '../../domain/delivery-outcome';
-import type { ProductTerms } from '../../domain/product';
+import type { QuoteRow } from '../db/quotes/store';
+import type { DeliveryOutcome } from '../domain/delivery-outcome';
+import type { ProductTerms } from '../domain/product';
+
+/** The partner whose keys tests use. */
+export const PARTNER_ID = 'P100001';
+
+/** A body that every designated test merchant accepts. */
+export const goodQuote = {
+  merchant_id: 'M000001',
+  partner_id: PARTNER_ID,
+  loan_amount: '900.00',
+  customer_deposit: '100.00',
+  merchant_finance_url: 'https://shop.example/finance',
+};
 
 /** A quote as it is stored, with what a test says otherwise. @param number makes its id */
 export function quoteRow(number: number, fields: Partial<QuoteRow> = {}): QuoteRow {

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
-export const ROOT = join(__dirname, '../..');
+export const ROOT = join(__dirname, '..');
 const GUIDE = 'docs/partner-guide.md';
 const VERIFIERS = 'examples/verify-webhook';
 

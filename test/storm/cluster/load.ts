@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { quoteOf } from '../../../test/storm/asking';
-import { type Promised, runLenders } from '../../../test/storm/lenders';
-import type { StormPartner } from '../../../test/storm/parties';
+import { quoteOf } from '../asking';
+import { type Promised, runLenders } from '../lenders';
+import type { StormPartner } from '../parties';
 import { openTimeline, type ClusterScene } from './scene';
 
 const CALLERS = 6;

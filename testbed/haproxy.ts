@@ -1,4 +1,4 @@
-import { freeLowPorts, freePort } from '../../dev/ports';
+import { freeLowPorts, freePort } from '../dev/ports';
 import { startWithFiles } from './project-process';
 import { createTestTls } from './tls';
 

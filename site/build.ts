@@ -65,11 +65,8 @@ async function render(source: string, pages: readonly Page[]): Promise<void> {
   for (const { path, text } of pages) put(join(source, `${path}.md`), text);
   for (const [file, path] of Object.entries(PICTURES)) cpSync(join(ROOT, file), join(source, 'public', path));
   for (const name of ['index.md', 'reference.md']) cpSync(join(__dirname, name), join(source, name));
-  put(join(source, '.vitepress/config.mts'), "export { default } from '../../../scripts/site/config.mjs';\n");
-  put(
-    join(source, '.vitepress/theme/index.js'),
-    "export { default } from '../../../../scripts/site/theme.js';\n",
-  );
+  put(join(source, '.vitepress/config.mts'), "export { default } from '../../../site/config.mjs';\n");
+  put(join(source, '.vitepress/theme/index.js'), "export { default } from '../../../../site/theme.js';\n");
   // Links to these are files, no pages.
   const env = { ...process.env, VITE_EXTRA_EXTENSIONS: SOURCES.join(','), SITE_SOURCE: source };
   await promisify(execFile)(process.execPath, [VITEPRESS, 'build', source], { env });

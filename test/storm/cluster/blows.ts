@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ops, untilReady } from '../bring-up';
-import { untilTrue, type Machine } from '../machine';
-import { type MachineName, plugCable, pullCable } from '../network';
-import type { UnitName } from '../units';
+import { ops, untilReady } from '../../../scripts/cluster/bring-up';
+import { untilTrue, type Machine } from '../../../scripts/cluster/machine';
+import { type MachineName, plugCable, pullCable } from '../../../scripts/cluster/network';
+import type { UnitName } from '../../../scripts/cluster/units';
 import { type ClusterScene, synchronousStandbys } from './scene';
 import type { Load } from './load';
 

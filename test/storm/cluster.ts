@@ -3,19 +3,19 @@
  * frozen or cut off in turn under load (docs/operations/cluster.md). About 15 minutes; `--short`, 5 minutes: a leader, a Temporal host twice,
  * a worker, a release. Linux, root; `npm run setup:test` installs what it needs. Nothing is left behind.
  *
- * `--json`: the last line is one object (scripts/cluster/storm/verdict.ts). Exit code 1 when an invariant is broken.
+ * `--json`: the last line is one object (cluster/verdict.ts). Exit code 1 when an invariant is broken.
  */
 import { cpSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { say } from '../bench/harness/report';
-import { failures } from '../test/storm/finding';
-import { reportText } from '../test/storm/findings';
-import { random, shuffled } from '../test/support/random';
-import { inNamespaces } from './cluster/inside';
-import { LONG, SHORT } from './cluster/storm/blows';
-import { runStorm } from './cluster/storm/run';
-import { openClusterScene } from './cluster/storm/scene';
-import { judge } from './cluster/storm/verdict';
+import { say } from '../../testbed/say';
+import { failures } from './finding';
+import { reportText } from './findings';
+import { random, shuffled } from '../support/random';
+import { inNamespaces } from '../../scripts/cluster/inside';
+import { LONG, SHORT } from './cluster/blows';
+import { runStorm } from './cluster/run';
+import { openClusterScene } from './cluster/scene';
+import { judge } from './cluster/verdict';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,22 +1,22 @@
-import { TEST_EVENT_TYPE, END_STATES, type NotificationState } from '../../domain/notification-states';
+import { TEST_EVENT_TYPE, END_STATES, type NotificationState } from '../domain/notification-states';
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { ulid } from 'ulid';
-import { testEvent } from '../../contracts/webhook-event';
-import type { Database, Reader } from '../../db/postgres/connect';
-import { hint } from '../../db/postgres/hints';
-import type { ApplicationState } from '../../domain/application-states';
-import type { Tenant } from '../../domain/tenant';
-import { parseKeyRing, type KeyRing } from '../../db/endpoints/key-ring';
-import { insertTestNotification } from '../../db/notifications/create';
-import { Refused } from '../../db/refused';
-import { createPartner } from '../../db/catalogue/partners';
-import { openAttempt } from '../../db/notifications/attempt';
-import { SOMETHING_IS_DUE, type NotificationRef } from '../../db/notifications/notification';
-import { registerEndpoint } from '../../db/endpoints/endpoints';
-import { creditApplications, deliveries, notifications } from '../../db/schema';
-import { generateWebhookSecret } from '../../db/endpoints/secrets';
-import { until } from './delivery';
+import { testEvent } from '../contracts/webhook-event';
+import type { Database, Reader } from '../db/postgres/connect';
+import { hint } from '../db/postgres/hints';
+import type { ApplicationState } from '../domain/application-states';
+import type { Tenant } from '../domain/tenant';
+import { parseKeyRing, type KeyRing } from '../db/endpoints/key-ring';
+import { insertTestNotification } from '../db/notifications/create';
+import { Refused } from '../db/refused';
+import { createPartner } from '../db/catalogue/partners';
+import { openAttempt } from '../db/notifications/attempt';
+import { SOMETHING_IS_DUE, type NotificationRef } from '../db/notifications/notification';
+import { registerEndpoint } from '../db/endpoints/endpoints';
+import { creditApplications, deliveries, notifications } from '../db/schema';
+import { generateWebhookSecret } from '../db/endpoints/secrets';
+import { until } from './until';
 
 export function newKeyRingText(): string {
   return `test:${randomBytes(32).toString('base64')}`;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { noKills } from '../../../test/storm/killer';
-import { attemptsUnderWay, openNotifications } from '../../../test/storm/stored';
-import { runTester } from '../../../test/storm/tester';
-import { untilReady } from '../bring-up';
-import { untilTrue } from '../machine';
+import { noKills } from '../killer';
+import { attemptsUnderWay, openNotifications } from '../stored';
+import { runTester } from '../tester';
+import { untilReady } from '../../../scripts/cluster/bring-up';
+import { untilTrue } from '../../../scripts/cluster/machine';
 import type { Blow } from './blows';
 import { startLoad } from './load';
 import type { ClusterScene } from './scene';

@@ -1,6 +1,6 @@
-import { openClient } from '../../db/postgres/driver/client';
-import { migrateDatabase } from '../../db/postgres/migrate';
-import { PROCESSES, roleOf, type Process } from '../../db/postgres/roles';
+import { openClient } from '../db/postgres/driver/client';
+import { migrateDatabase } from '../db/postgres/migrate';
+import { PROCESSES, roleOf, type Process } from '../db/postgres/roles';
 
 /** The address as a process has it: with its role, whose password is that of the address (migrateWithLogins). */
 export function asRole(url: string, process: Process): string {

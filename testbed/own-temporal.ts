@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import Long from 'long';
-import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../../dev/temporal';
-import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
-import { freePort } from '../../dev/ports';
+import { findTemporal, startTemporal, temporalDataFile, type RunningTemporal } from '../dev/temporal';
+import { ensureSearchAttributes } from '../runtime/temporal/namespace';
+import { freePort } from '../dev/ports';
 import { watchedDirectory } from './watchdog';
 
 /** Runs a task with a client of a server without TLS, connected for as long. */
