@@ -43,7 +43,7 @@ const apiSettings = {
     ),
   RATE_LIMIT_PER_MINUTE: whole(1, 100_000_000, 100).describe('Calls per API key and minute.'),
   KEYLESS_CALLS_PER_MINUTE: whole(1, 100_000_000, 300).describe(
-    'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process; without a valid service key as many, counted apart. Those with one are never refused for their address.',
+    'Calls without a valid key per source address (IPv6: per /64) and minute, in each API process; without a valid service key as many, counted apart.',
   ),
   TLS_CERT_FILE: optionalText.describe(
     'Certificate chain of the public listener, PEM, leaf first. Belongs with `TLS_KEY_FILE`.',
@@ -53,7 +53,7 @@ const apiSettings = {
     'Addresses or CIDRs of proxies whose `X-Forwarded-Proto` counts, comma-separated.',
   ),
   SHUTDOWN_DELAY_MS: whole(0, 600_000, 0).describe(
-    'How long a stopping process still serves while `/ready` answers 503, so that a proxy stops sending. The grace period begins after it.',
+    'How long a stopping process still serves while `/ready` answers 503, so that a proxy stops sending.',
   ),
   LENDER_EVENT_WAIT_SECONDS: whole(1, 86_400, 600).describe(
     "How long a lender's event that comes before the steps it depends on waits for them, in seconds. Then a worker applies it without them.",
@@ -132,12 +132,10 @@ const deliverySettings = {
     .regex(/^(\[[\da-fA-F:.]+\]|[^\s/:]+):\d{1,5}$/, 'must be host:port')
     .optional()
     .describe(
-      '`host:port` outside, such as `example.com:443`. When all of fewer than ten endpoints fail, a worker opens a connection to it: if that fails too, its own network is at fault, and ' +
-        "failures do not count as the partners'. Nothing is sent. Without it only ten or more endpoints show that.",
+      '`host:port` outside, such as `example.com:443`. When all of fewer than ten endpoints fail, a worker opens a connection to it: if that fails too, its own network is at fault. Nothing is sent.',
     ),
   DELIVERY_LADDER_SECONDS: ladder.describe(
-    'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its delivery begins. The first is 0. Without it ' +
-      '0, 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: 11 attempts over 75.6 h, as partners were told.',
+    'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its delivery begins. The first is 0. Without it the 11 attempts over 75.6 h that partners were told of.',
   ),
   WORKER_PORT: port(8082).describe('Port of the internal listener of a worker: health, readiness, metrics.'),
   WORKER_BUILD_ID: buildId.describe(
