@@ -1,3 +1,1 @@
-DROP INDEX "credit_applications_lender_reference";
-CREATE UNIQUE INDEX "credit_applications_reference" ON "credit_applications" USING btree ("lender","environment","lender_reference") WHERE "credit_applications"."simulated" is null;
-CREATE UNIQUE INDEX "credit_applications_simulated_reference" ON "credit_applications" USING btree ("partner_id","lender","lender_reference") WHERE "credit_applications"."simulated" is not null;
+-- Its indexes are made by 0013_online.sql.

@@ -1,1 +1,1 @@
-CREATE INDEX "operator_events_kind" ON "operator_events" USING btree ("kind","happened_at");
+-- Its index is made by 0013_online.sql.

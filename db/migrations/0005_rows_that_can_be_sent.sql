@@ -1,10 +1,10 @@
 ALTER TABLE "deliveries" ENABLE ROW LEVEL SECURITY;
-ALTER TABLE "monthly_counts" ADD CONSTRAINT "monthly_counts_reserved" CHECK ("monthly_counts"."reserved" <= 1000);
-ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_environment" CHECK ("deliveries"."environment" in ('sandbox', 'live'));
-ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_counts" CHECK ("deliveries"."generation" between 1 and 1000000000 and "deliveries"."attempts" between 0 and 1000000000 and "deliveries"."step" >= 0);
-ALTER TABLE "recoveries" ADD CONSTRAINT "recoveries_environment" CHECK ("recoveries"."environment" in ('sandbox', 'live'));
+ALTER TABLE "monthly_counts" ADD CONSTRAINT "monthly_counts_reserved" CHECK ("monthly_counts"."reserved" <= 1000) NOT VALID;
+ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_environment" CHECK ("deliveries"."environment" in ('sandbox', 'live')) NOT VALID;
+ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_counts" CHECK ("deliveries"."generation" between 1 and 1000000000 and "deliveries"."attempts" between 0 and 1000000000 and "deliveries"."step" >= 0) NOT VALID;
+ALTER TABLE "recoveries" ADD CONSTRAINT "recoveries_environment" CHECK ("recoveries"."environment" in ('sandbox', 'live')) NOT VALID;
 ALTER TABLE "recoveries" ADD CONSTRAINT "recoveries_counts" CHECK ("recoveries"."per_second" between 1 and 1000 and "recoveries"."found" >= 0 and "recoveries"."sent" between 0 and 1000000000
-        and "recoveries"."skipped" between 0 and 1000000000);
+        and "recoveries"."skipped" between 0 and 1000000000) NOT VALID;
 CREATE POLICY "deliveries_all" ON "deliveries" AS PERMISSIVE FOR ALL TO public USING (true);
 CREATE POLICY "deliveries_insert" ON "deliveries" AS RESTRICTIVE FOR INSERT TO public WITH CHECK (test = (application_id is null)
   and case when generation = 1 and attempts = 0 and not delivered then true

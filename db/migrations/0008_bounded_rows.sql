@@ -1,7 +1,7 @@
-ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_reason" CHECK (octet_length("deliveries"."hold_reason") <= 200);
+ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_reason" CHECK (octet_length("deliveries"."hold_reason") <= 200) NOT VALID;
 ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_moments" CHECK (isfinite("deliveries"."due_at") and isfinite("deliveries"."started_at") and isfinite("deliveries"."first_attempt_at") and isfinite("deliveries"."held_at")
-        and isfinite("deliveries"."checked_at"));
-ALTER TABLE "recoveries" ADD CONSTRAINT "recoveries_of_partner" CHECK ("recoveries"."key_id" is null or "recoveries"."environment" is not null);
+        and isfinite("deliveries"."checked_at")) NOT VALID;
+ALTER TABLE "recoveries" ADD CONSTRAINT "recoveries_of_partner" CHECK ("recoveries"."key_id" is null or "recoveries"."environment" is not null) NOT VALID;
 ALTER POLICY "notifications_insert" ON "notifications" TO public WITH CHECK (notification_id ~ '^ntf_[0-7][0-9A-HJKMNP-TV-Z]{25}$' and event_id ~ '^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$'
   and environment in ('sandbox', 'live') and octet_length(body) <= 20000 and isfinite(created_at)
   and coalesce(octet_length(request_id), 0) <= 200 and coalesce(octet_length(trace_parent), 0) <= 200

@@ -5,4 +5,4 @@ ALTER TABLE "deliveries" ADD COLUMN "ladder_ms" integer[];
 ALTER TABLE "deliveries" ADD COLUMN "waits_for" text;
 ALTER TABLE "deliveries" ADD COLUMN "hurried_at" timestamp with time zone;
 ALTER TABLE "deliveries" ADD COLUMN "ordered_at" timestamp with time zone;
-ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_waits_for" CHECK ("deliveries"."waits_for" in ('ladder', 'retry_after', 'outage'));
+ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_waits_for" CHECK ("deliveries"."waits_for" in ('ladder', 'retry_after', 'outage')) NOT VALID;

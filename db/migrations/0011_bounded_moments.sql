@@ -1,3 +1,3 @@
-ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_moments" CHECK (isfinite("credit_applications"."state_occurred_at") and isfinite("credit_applications"."created_at") and isfinite("credit_applications"."updated_at"));
-ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_moments" CHECK (isfinite("lender_events"."occurred_at") and isfinite("lender_events"."received_at") and isfinite("lender_events"."waits_until") and isfinite("lender_events"."applied_at"));
-ALTER TABLE "notifications" ADD CONSTRAINT "notifications_reason_length" CHECK (octet_length(end_reason) <= 200);
+ALTER TABLE "credit_applications" ADD CONSTRAINT "credit_applications_moments" CHECK (isfinite("credit_applications"."state_occurred_at") and isfinite("credit_applications"."created_at") and isfinite("credit_applications"."updated_at")) NOT VALID;
+ALTER TABLE "lender_events" ADD CONSTRAINT "lender_events_moments" CHECK (isfinite("lender_events"."occurred_at") and isfinite("lender_events"."received_at") and isfinite("lender_events"."waits_until") and isfinite("lender_events"."applied_at")) NOT VALID;
+ALTER TABLE "notifications" ADD CONSTRAINT "notifications_reason_length" CHECK (octet_length(end_reason) <= 200) NOT VALID;

@@ -6,5 +6,3 @@ CREATE TABLE "figures" (
 	CONSTRAINT "figures_singleton" CHECK ("figures"."singleton")
 );
 
-CREATE INDEX "deliveries_checked" ON "deliveries" USING btree (coalesce("checked_at", "started_at", '-infinity')) WHERE "deliveries"."state" = 'started';
-CREATE INDEX "deliveries_held" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."state" = 'held';

@@ -2,13 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { keepRetentionDays, type KeptDays } from '../retention/days';
+import { applyMigrations, takeMigrationLock } from './apply-migrations';
 import { openClient, type Sql } from './driver/client';
 import { applyRights } from './rights';
 import { roleOf, type Process } from './roles';
-
-const MIGRATION_LOCK = 7_205_114_233;
 
 /** The SQLSTATE with which a migration tells the operator what it has changed. */
 const CHANGED_ROWS = 'PFQ01';
@@ -23,14 +21,15 @@ export class ForeignSchema extends Error {
 }
 
 /**
- * Brings schema, functions, partitions and the rights of the roles up to date. Processes that start
- * together take turns by an advisory lock. A release older than the schema changes nothing.
+ * Brings schema, functions, partitions and the rights of the roles up to date, while the service runs.
+ * Processes that start together take turns by an advisory lock. A release older than the schema changes
+ * nothing.
  * @param databaseUrl of the login that owns the schema, or will own it
  * @param retention days that each kind is kept; absent: as now, at first the usual days
  * @returns `notSeparated`: processes whose roles this login may not create, so that they share a login;
  * `changes`: what a migration has changed in rows, in words for the operator
  * @throws ForeignSchema; RetentionShortened, with all else done; any other error of a migration, which
- * then leaves nothing behind
+ * the next call begins again
  */
 export async function migrateDatabase(
   databaseUrl: string,
@@ -45,9 +44,9 @@ export async function migrateDatabase(
     onnotice: ({ code, message = '' }) => void (code === CHANGED_ROWS && changes.push(message)),
   });
   try {
-    await sql`select pg_advisory_lock(${MIGRATION_LOCK})`;
+    await takeMigrationLock(sql);
     await checkOrigin(sql, folder);
-    await migrate(drizzle(sql), { migrationsFolder: folder });
+    await applyMigrations(sql, folder);
     if (await isAhead(sql, folder)) return { notSeparated: [], changes };
     for (const file of FILES) await sql.unsafe(textOf(file));
     await ensurePartitions(sql);

@@ -1,0 +1,21 @@
+-- Indexes and checks of 0002 to 0012, which hold up no write here. A database of a build from before 0.1.0 may have them.
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS "credit_applications_reference" ON "credit_applications" USING btree ("lender","environment","lender_reference") WHERE "credit_applications"."simulated" is null;
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS "credit_applications_simulated_reference" ON "credit_applications" USING btree ("partner_id","lender","lender_reference") WHERE "credit_applications"."simulated" is not null;
+DROP INDEX CONCURRENTLY IF EXISTS "credit_applications_lender_reference";
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "operator_events_kind" ON "operator_events" USING btree ("kind","happened_at");
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "deliveries_due" ON "deliveries" USING btree ("due_at") WHERE "deliveries"."state" = 'queued';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "deliveries_checked" ON "deliveries" USING btree (coalesce("checked_at", "started_at", '-infinity')) WHERE "deliveries"."state" = 'started';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "deliveries_held" ON "deliveries" USING btree ("partner_id","environment") WHERE "deliveries"."state" = 'held';
+ALTER TABLE "monthly_counts" VALIDATE CONSTRAINT "monthly_counts_reserved";
+ALTER TABLE "deliveries" VALIDATE CONSTRAINT "deliveries_environment";
+ALTER TABLE "deliveries" VALIDATE CONSTRAINT "deliveries_counts";
+ALTER TABLE "recoveries" VALIDATE CONSTRAINT "recoveries_environment";
+ALTER TABLE "recoveries" VALIDATE CONSTRAINT "recoveries_counts";
+ALTER TABLE "outages" VALIDATE CONSTRAINT "outages_kind";
+ALTER TABLE "deliveries" VALIDATE CONSTRAINT "deliveries_reason";
+ALTER TABLE "deliveries" VALIDATE CONSTRAINT "deliveries_moments";
+ALTER TABLE "recoveries" VALIDATE CONSTRAINT "recoveries_of_partner";
+ALTER TABLE "deliveries" VALIDATE CONSTRAINT "deliveries_waits_for";
+ALTER TABLE "credit_applications" VALIDATE CONSTRAINT "credit_applications_moments";
+ALTER TABLE "lender_events" VALIDATE CONSTRAINT "lender_events_moments";
+ALTER TABLE "notifications" VALIDATE CONSTRAINT "notifications_reason_length";

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openClient } from '../../../db/postgres/driver/client';
+import { migrateDatabase } from '../../../db/postgres/migrate';
+import { until } from '../../../testbed/until';
+import { useDatabase } from '../../support/database';
+import { storeOldNotification, storeOldQuote } from '../../support/old-rows';
+import { storeMany } from '../../support/many-rows';
+import { runDirectory } from '../../../testbed/temporary-directory';
+
+const database = useDatabase();
+const MIGRATIONS = join(__dirname, '../../../db/migrations');
+
+let made = 0;
+
+/** This release's migrations, and one after those of the tests before. */
+async function nextMigrations(text: string): Promise<string> {
+  const folder = join(runDirectory('online'), 'migrations');
+  await cp(MIGRATIONS, folder, { recursive: true });
+  await writeFile(join(folder, '9999_next.sql'), text);
+  const file = join(folder, 'meta/_journal.json');
+  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
+  const last = journal.entries.at(-1)!;
+  made += 1;
+  const entries = [
+    ...journal.entries,
+    { ...last, idx: last.idx + 1, when: last.when + made, tag: '9999_next' },
+  ];
+  await writeFile(file, JSON.stringify({ ...journal, entries }));
+  return folder;
+}
+
+/** Indexes of this name or with it before their month, and whether each is ready. */
+const indexes = async (name: string) =>
+  Object.fromEntries(
+    (
+      await database.sql<{ name: string; valid: boolean }[]>`
+        select relname as name, indisvalid as valid from pg_index join pg_class c on c.oid = indexrelid
+        where relname like ${`${name}%`} order by 1`
+    ).map(({ name: found, valid }) => [found, valid]),
+  );
+
+/** The session that migrates, when it waits for a transaction. */
+const waiting = () =>
+  database.sql<{ pid: number }[]>`
+    select pid from pg_stat_activity
+    where datname = current_database() and query ~ 'CONCURRENTLY' and wait_event_type = 'Lock'`;
+
+/** A transaction that Postgres waits for before an index is ready, open until the returned function is called. */
+async function openTransaction(): Promise<() => Promise<unknown>> {
+  const sql = openClient(database.url, { max: 1, quietMs: 0 });
+  onceDone.push(() => sql.end({ timeout: 1 }));
+  await sql.unsafe('begin isolation level repeatable read');
+  await sql`select count(*) from deliveries`;
+  return () => sql.unsafe('commit');
+}
+const onceDone: (() => Promise<unknown>)[] = [];
+afterEach(async () => void (await Promise.all(onceDone.splice(0).map((close) => close()))));
+
+test('an index is built while rows are written, and one that was interrupted is finished by the next call', async () => {
+  await storeMany(database, { partnerId: 'P100001', each: 2_000 });
+  await storeOldQuote(database, 0);
+  const folder = await nextMigrations(`
+    -- As a developer writes it.
+    CREATE INDEX CONCURRENTLY IF NOT EXISTS "next_deliveries" ON "deliveries" USING btree ("due_at", "step") WHERE "state" = 'started';
+    CREATE INDEX CONCURRENTLY IF NOT EXISTS "next_quotes" ON "quotes" USING btree ("merchant_id");`);
+  const migrate = () => migrateDatabase(database.url, folder);
+  const end = await openTransaction();
+  const first = migrate().catch((error: Error) => error.message);
+  await until(async () => (await waiting()).length === 1, 'the first call builds the index', 20_000);
+  // It has begun, and will not end before the transaction does: rows are written, and nothing waits.
+  expect(await indexes('next_')).toEqual({ next_deliveries: false });
+  await database.sql.begin(async (tx) => {
+    await tx`set local lock_timeout = '500ms'`;
+    const changed = await tx`update deliveries set step = step + 1 where state = 'started'`;
+    expect(changed.count).toBe(2_000);
+  });
+  await storeOldNotification(database, 0, 'held');
+  const [{ pid } = { pid: 0 }] = await waiting();
+  await database.sql`select pg_terminate_backend(${pid})`;
+  expect(await first).toMatch(/terminat/);
+  expect(await indexes('next_')).toEqual({ next_deliveries: false });
+
+  // Two at once: one that waits for the other's turn must not be what an index waits for.
+  const both = [migrate(), migrate()];
+  await until(async () => (await waiting()).length === 1, 'the next call begins anew', 20_000);
+  await end();
+  await Promise.all(both);
+  const found = await indexes('next_');
+  expect(Object.values(found)).not.toContain(false);
+  expect(Object.keys(found)).toEqual(expect.arrayContaining(['next_deliveries', 'next_quotes']));
+  // The months that are ahead, this one and the rest.
+  expect(Object.keys(found).filter((name) => /^next_quotes_(20\d\d_\d\d|default)$/.test(name))).toHaveLength(
+    14,
+  );
+}, 120_000);
+
+test('a month that is made after the index of its table has begun has it too', async () => {
+  const folder = await nextMigrations(
+    'CREATE INDEX CONCURRENTLY IF NOT EXISTS "later_attempts" ON "delivery_attempts" USING btree ("outcome");',
+  );
+  // As an interrupted call leaves it.
+  await database.sql`create index later_attempts on only delivery_attempts using btree (outcome)`;
+  await database.sql`drop table delivery_attempts_default`;
+  await database.sql`create table delivery_attempts_default partition of delivery_attempts default`;
+  await migrateDatabase(database.url, folder);
+  expect((await indexes('later_attempts'))['later_attempts']).toBe(true);
+});
+
+test('a change of a table that a long transaction reads holds up no write behind it', async () => {
+  const end = await openTransaction();
+  const folder = await nextMigrations('ALTER TABLE "deliveries" ADD COLUMN "of_the_next" text;');
+  const migrated = migrateDatabase(database.url, folder);
+  const added = async () =>
+    (await database.sql`select 1 from pg_attribute where attname = 'of_the_next'`).length > 0;
+  const waits: number[] = [];
+  const endsMs = performance.now() + 5_000;
+  while (performance.now() < endsMs) {
+    const begunMs = performance.now();
+    await database.sql`update deliveries set step = step + 1 where partner_id = 'P100001'`;
+    waits.push(performance.now() - begunMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(await added()).toBe(false);
+  expect(Math.max(...waits)).toBeLessThan(2_500);
+  await end();
+  await migrated;
+  expect(await added()).toBe(true);
+}, 60_000);
+
+test.each([
+  ['CREATE INDEX "x" ON "quotes" USING btree ("merchant_id");', 'holds up writes to quotes'],
+  [
+    'CREATE UNIQUE INDEX CONCURRENTLY "x" ON "quotes" USING btree ("merchant_id");',
+    'runs outside a transaction',
+  ],
+  ['ALTER TABLE "deliveries" ADD CONSTRAINT "x" CHECK ("step" < 9);', 'holds up writes to deliveries'],
+  ['ALTER TABLE "deliveries" ADD CONSTRAINT "x" CHECK ("step" < 9) NOT VALID;', 'no later one validates'],
+  [
+    'ALTER TABLE "lender_events" ADD CONSTRAINT "x" FOREIGN KEY ("a") REFERENCES "b"("a") ON DELETE no action;',
+    'lender_events',
+  ],
+  ['ALTER TABLE "partners" ADD CONSTRAINT "x" UNIQUE("name");', 'holds up writes to partners'],
+  ['ALTER TABLE "quotes" ADD COLUMN "x" text DEFAULT gen_random_uuid();', 'writes every row anew'],
+  [
+    'ALTER TABLE "quotes" ADD COLUMN "x" text;\nALTER TABLE "quotes" VALIDATE CONSTRAINT "y";',
+    'outside a transaction',
+  ],
+  ['ALTER TABLE "quotes" DROP COLUMN "x";', 'the release before it could not go on'],
+  [
+    'CREATE TABLE "n" ("a" text);\nCREATE INDEX "x" ON "n" USING btree ("a");\nALTER TABLE "n" ADD CONSTRAINT "y" CHECK ("a" > \'\');',
+    null,
+  ],
+  ['ALTER TABLE "quotes" ADD COLUMN "x" timestamp with time zone DEFAULT service_now() NOT NULL;', null],
+])('the check says what holds up writes, or breaks the release before: %s', async (text, said) => {
+  const folder = join(runDirectory('check'), 'migrations');
+  await mkdir(folder);
+  await writeFile(join(folder, '0001_next.sql'), text);
+  const script = join(__dirname, '../../../scripts/check-migrations.mjs');
+  const run = promisify(execFile)(process.execPath, [script, folder]).then(
+    () => null,
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+  if (said === null) expect(await run).toBeNull();
+  else expect(await run).toContain(said);
+});
