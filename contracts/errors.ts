@@ -304,6 +304,14 @@ export const INTERNAL_REFUSALS = {
     'the application has 1,000 events, or 50 that wait for the steps before them: the event is not stored',
     () => ['The application has 1,000 events, or 50 that wait.'],
   ),
+  APPLICATION_STATE_UNKNOWN: kind(
+    503,
+    'the application has a state that this release does not know, as a newer one was taken back; the event is not stored: send it again after `Retry-After` seconds',
+    (state: string) => [
+      `The application has the state ${state}, which this release does not know. Send the event again later.`,
+    ],
+    'on_hold',
+  ),
   AMOUNTS_NOT_QUOTED: kind(422, 'the amounts are not those that were quoted', () => [
     'These amounts were not quoted.',
     { field: 'loan_amount' },

@@ -62,8 +62,12 @@ function isSkip(from: ApplicationState, to: ApplicationState): boolean {
   return to === 'declined' || (position(to) > position(from) && position(to) <= SKIPS.furthest);
 }
 
-/** Whether a state may directly follow another, by the table or by skipping steps. */
+/** Of a stored state: a newer release, which was taken back, may have stored one that this one does not know. */
+export const isKnownState = (state: ApplicationState): boolean => APPLICATION_STATES.includes(state);
+
+/** Whether a state may directly follow another, by the table or by skipping steps; nothing follows an unknown one. */
 export function mayFollow(from: ApplicationState, to: ApplicationState): boolean {
+  if (!isKnownState(from)) return false;
   return TRANSITIONS[from].includes(to) || isSkip(from, to);
 }
 

@@ -157,6 +157,9 @@ interface RecordDeps extends WithQueries {
   readonly metrics: Pick<ApiMetrics, 'lenderContradictions'>;
 }
 
+/** A release is taken back for minutes at least. */
+const RETRY_NEWER_STATE_SECONDS = 60;
+
 const recordLenderEvent = operation({
   call: 'POST /internal/v1/credit-applications/{credit_application_id}/lender-events',
   id: 'recordLenderEvent',
@@ -170,7 +173,12 @@ const recordLenderEvent = operation({
   anyId: true,
   body: lenderEventRequest,
   answers: { 200: ['It is stored, now or since an earlier request.', lenderEventResponseSchema] },
-  codes: ['APPLICATION_NOT_FOUND', 'LENDER_EVENT_EXISTS', 'LENDER_EVENT_LIMIT_REACHED'],
+  codes: [
+    'APPLICATION_NOT_FOUND',
+    'LENDER_EVENT_EXISTS',
+    'LENDER_EVENT_LIMIT_REACHED',
+    'APPLICATION_STATE_UNKNOWN',
+  ],
   wrong: [{ status: 'lost' }, { lender_event_id: null }],
   handler: ({ queries, metrics }: RecordDeps) => {
     const sendAnswer = answerer(lenderEventResponseSchema);
@@ -193,6 +201,12 @@ const recordLenderEvent = operation({
       }
       if (answer.kind === 'exists') throw refused('LENDER_EVENT_EXISTS');
       if (answer.kind === 'limit_reached') throw refused('LENDER_EVENT_LIMIT_REACHED');
+      if (answer.kind === 'newer_state') {
+        const { state } = answer;
+        request.log.warn({ requestId: request.id, applicationId, state }, 'a newer release knows this state');
+        void reply.header('Retry-After', RETRY_NEWER_STATE_SECONDS);
+        throw refused('APPLICATION_STATE_UNKNOWN', state);
+      }
       for (const { kind, partnerId, environment, details } of answer.contradictions) {
         const { lender, from, to } = details as Record<'lender' | 'from' | 'to', string>;
         metrics.lenderContradictions.inc({ lender, from, to });

@@ -3,6 +3,7 @@ import type { WriteChange } from '../../domain/application';
 import {
   byOccurrence,
   contradicts,
+  isKnownState,
   judgeEvent,
   missingSteps,
   nextToApply,
@@ -37,6 +38,8 @@ type LenderEventAnswer =
     }
   | { readonly kind: 'exists' }
   | { readonly kind: 'limit_reached' }
+  /** The application, or an event of it that waits, has a state of a newer release. */
+  | { readonly kind: 'newer_state'; readonly state: string }
   /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
   | { readonly kind: 'application_not_found'; readonly ofOthers: boolean };
 
@@ -51,12 +54,16 @@ export async function recordLenderEvent(
   wanted: NewLenderEvent,
   { write, waitSeconds }: { readonly write: WriteChange; readonly waitSeconds: number },
 ): Promise<LenderEventAnswer> {
-  return db.transaction(async (tx) => {
+  const recorded = db.transaction(async (tx): Promise<LenderEventAnswer> => {
     const { applicationId, service } = wanted;
     const { lender, environment } = service;
     const application = await firstRow<Application>(tx, LOCK, [applicationId, lender, environment]);
     if (application === null)
       return { kind: 'application_not_found', ofOthers: await applicationExists(tx, applicationId) };
+    if (!isKnownState(application.state)) {
+      const known = await findEvent(tx, application, wanted.lenderEventId);
+      return known === null ? { kind: 'newer_state', state: application.state } : again(known, wanted);
+    }
     const verdict = judgeEvent(application, wanted);
     const made = { ...wanted, serviceKeyId: service.keyId, verdict, waitSeconds };
     const inserted = await insertEvent(tx, application, made);
@@ -85,6 +92,19 @@ export async function recordLenderEvent(
     await tx.update(lenderEvents).set({ stateAfter }).where(eq(lenderEvents.eventNumber, event.eventNumber));
     return { ...recorded, event: { ...event, stateAfter } };
   });
+  return recorded.catch((error: unknown) => {
+    if (error instanceof NewerState) return { kind: 'newer_state', state: error.state };
+    throw error;
+  });
+}
+
+/** Nothing is judged by a state that only a newer release knows. */
+class NewerState extends Error {
+  override readonly name = 'NewerState';
+
+  constructor(readonly state: string) {
+    super(`the state ${state} is of a newer release, which has to apply it`);
+  }
 }
 
 const lockText = (condition: string) => `
@@ -207,6 +227,8 @@ async function settleWaiting(
     .from(lenderEvents)
     .where(and(eq(lenderEvents.applicationId, application.applicationId), isNotNull(lenderEvents.waitsUntil)))
     .orderBy(asc(lenderEvents.eventNumber));
+  for (const state of [application.state, ...rows.map(({ event }) => event.status)])
+    if (!isKnownState(state)) throw new NewerState(state);
   const over = new Set(rows.filter((row) => skips && row.isOver).map(({ event }) => event));
   let waiting = rows.map(({ event }) => event).toSorted(byOccurrence);
   let current = application;

@@ -28,6 +28,7 @@ const partners: Listener = {
 const INTERNAL_HEADERS: Readonly<Record<number, Json>> = {
   401: parts.unauthenticatedHeaders,
   429: { ...parts.requestIdHeader, ...parts.retryAfter },
+  503: { ...parts.requestIdHeader, ...parts.retryAfter },
 };
 
 const lenders: Listener = {

@@ -1,3 +1,5 @@
+import { applicationEventText } from '../../contracts/webhook-event';
+import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { useApi } from '../support/api';
 import { newReference } from '../support/applications';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
@@ -298,6 +300,33 @@ describe('telling a status', () => {
       expect((await lender.tell(id, known)).text).toBe(answers[at]?.text);
     expect((await lender.read(id)).body.data.lender_events).toHaveLength(1_000);
     expect((await lender.tell(await opened(), event('submitted'))).status).toBe(200);
+  });
+
+  test('nothing is judged by a state of a newer release: that is refused until the release is back', async () => {
+    const id = await opened();
+    const first = event('submitted');
+    const answer = await lender.tell(id, first);
+    const early = event('paid_out');
+    await lender.tell(id, early);
+    const change = (column: string, value: string) =>
+      api.database.sql.unsafe(`update ${column} = '${value}' where application_id = '${id}'`);
+    await change('credit_applications set state', 'on_hold');
+    const unknown = refusal(503, 'APPLICATION_STATE_UNKNOWN');
+    const refused = await lender.tell(id, event('accepted'));
+    expect(refused).toMatchObject(unknown);
+    expect(refused.headers['retry-after']).toBe('60');
+    expect(refused.body.error.message).toContain('on_hold');
+    expect((await lender.tell(id, first)).text).toBe(answer.text);
+    // An event that waits has it.
+    await change('credit_applications set state', 'submitted');
+    await change("lender_events set waits_until = service_now() - interval '1 s', status", 'on_hold');
+    await expect(applyOverdueEvents(api.database.db, id, applicationEventText)).rejects.toThrow('on_hold');
+    expect(await lender.tell(id, event('accepted'))).toMatchObject(unknown);
+    await change('lender_events set status', 'paid_out');
+    expect(await lender.tell(id, event('accepted'))).toMatchObject({
+      status: 200,
+      body: { data: { outcome: 'applied' } },
+    });
   });
 
   test('again answers the same to the letter; the same id with another content is refused', async () => {

@@ -101,6 +101,16 @@ test('a state that cannot follow is 409 with those that can, and nothing is stor
     [declined, 'accepted', []],
   ] as const)
     expect(await move(id, status)).toMatchObject(refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow }));
+  // A newer release, which was taken back, has stored it.
+  const setState = (state: string) =>
+    api.database.sql.unsafe(
+      `update credit_applications set state = '${state}' where application_id = '${created}'`,
+    );
+  await setState('on_hold');
+  expect(await move(created, 'submitted')).toMatchObject(
+    refusal(409, 'EVENT_NOT_APPLICABLE', { may_follow: [] }),
+  );
+  await setState('created');
   expect(await stored()).toBe(before);
 });
 
