@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import postgres from 'postgres';
+import { parse, stringify } from 'yaml';
 import { freeLowPorts } from '../dev/ports';
 import { answersAt } from '../dev/temporal';
 import { findTemporalServer, SERVER_VERSION } from '../dev/temporal-postgres/executables';
@@ -34,8 +35,21 @@ export async function startProductionTemporal(): Promise<ProductionTemporal> {
   return temporal;
 }
 
-/** Prepares it: certificates, and a Postgres with the schemas of its two databases. The server does not run yet. */
-export async function openProductionTemporal() {
+/** How a server differs from deploy/temporal where its speed is measured. */
+interface Measured {
+  /** Fixed for the life of the database. */
+  readonly shards: number;
+  /** Sessions of the history database; that of visibility has half as many. */
+  readonly connections: number;
+  /** Of its Postgres. */
+  readonly settings: Readonly<Record<string, string | number>>;
+}
+
+/**
+ * Prepares it: certificates, and a Postgres with the schemas of its two databases. The server does not run yet.
+ * @param measured its size; it speaks no TLS then
+ */
+export async function openProductionTemporal(measured?: Measured) {
   const { directory, remove } = await watchedDirectory('production-temporal');
   // Under the names that they have in Temporal's images.
   const onProgress = (text: string) => process.stderr.write(`Temporal ${SERVER_VERSION}: ${text}\n`);
@@ -44,7 +58,7 @@ export async function openProductionTemporal() {
   await symlink(found.sqlTool, join(directory, 'temporal-sql-tool'));
   const certificates = join(directory, 'certificates');
   await makeCertificates(certificates);
-  const store = await startOwnPostgres();
+  const store = await startOwnPostgres(measured?.settings);
 
   const yaml = await readFile(join(root, 'deploy/temporal/server.yaml'), 'utf8');
   const numbers = [...new Set([...yaml.matchAll(/\b[67][29]3\d\b/g)].map(([port]) => port))];
@@ -53,8 +67,11 @@ export async function openProductionTemporal() {
   const config = yaml
     .replaceAll(/\b[67][29]3\d\b/g, portOf)
     .replaceAll('/etc/temporal/tls', join(certificates, 'server'));
+  const dynamic = await readFile(join(root, 'deploy/temporal/dynamic-config.yaml'), 'utf8');
+  const files = measured ? withoutTls(config, dynamic, measured) : { server: config, dynamic };
   await mkdir(join(directory, 'deploy'));
-  await writeFile(join(directory, 'deploy/server.yaml'), config, { mode: 0o600 });
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(directory, `deploy/${name}.yaml`), text, { mode: 0o600 });
 
   const { host, hostname, port } = new URL(store.url);
   async function setUp(): Promise<void> {
@@ -72,13 +89,16 @@ export async function openProductionTemporal() {
         TEMPORAL_BIND: '127.0.0.1',
         TEMPORAL_DB_ADDRESS: host,
         TEMPORAL_DB_PASSWORD: PASSWORD,
-        TEMPORAL_DYNAMIC_CONFIG: join(root, 'deploy/temporal/dynamic-config.yaml'),
+        TEMPORAL_DYNAMIC_CONFIG: join(directory, 'deploy/dynamic.yaml'),
+        // As docker-compose.yml has it: its live memory is small next to what it throws away.
+        GOGC: '400',
       },
     });
   const kill = async () => void (await Promise.all(programs.map((program) => program.end('SIGKILL'))));
   const address = `127.0.0.1:${portOf('7233')}`;
   const environment = settingsOfClient(address, join(certificates, 'client'));
   return {
+    store,
     /** `127.0.0.1:…`; its certificate is for the name `temporal`. */
     address,
     /** `host:port` where its frontend meets the other services. */
@@ -88,7 +108,11 @@ export async function openProductionTemporal() {
     /** Settings of a process of ours, as docker-compose.yml has them. */
     environment,
     /** Starts all of its services in one process. */
-    start: () => void (programs = [run([])]),
+    start() {
+      const program = run([]);
+      programs = [program];
+      return program;
+    },
     /** Starts some of its services in a process of their own. @returns it */
     startPart(services: readonly string[]) {
       const program = run(services.flatMap((service) => ['--service', service]));
@@ -97,7 +121,9 @@ export async function openProductionTemporal() {
     },
     /** Waits until it answers. @throws with the end of its output when that takes two minutes, or it has ended. */
     async ready(): Promise<void> {
-      const { connection } = temporalTarget(readConfig(environment));
+      const { connection } = temporalTarget(
+        readConfig(measured ? { TEMPORAL_ADDRESS: address } : environment),
+      );
       // Temporal makes this namespace when it starts.
       const answers = () => answersAt(connection, 'temporal-system');
       const runs = () => programs.every((program) => program.running());
@@ -115,6 +141,20 @@ export async function openProductionTemporal() {
       await remove();
     },
   };
+}
+
+/** The same files without TLS, and of another size. */
+function withoutTls(config: string, dynamic: string, { shards, connections }: Measured) {
+  const server = parse(config, { merge: true });
+  const { history, visibility } = server.persistence.datastores;
+  delete server.global.tls;
+  server.persistence.numHistoryShards = shards;
+  history.sql.maxConns = history.sql.maxIdleConns = connections;
+  visibility.sql.maxConns = visibility.sql.maxIdleConns = Math.ceil(connections / 2);
+  const { 'system.enableRingpopTLS': _, ...rules } = parse(dynamic);
+  // A template reads a text in single quotes as it stands.
+  const text = stringify(server, { singleQuote: true, aliasDuplicateObjects: false });
+  return { server: `# enable-template\n${text}`, dynamic: stringify(rules) };
 }
 
 /** Certificates of Temporal and of its clients, each in its folder. */

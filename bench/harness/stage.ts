@@ -4,9 +4,10 @@ import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
 import { freePort } from '../../dev/ports';
 import { startPostgres, type RunningPostgres } from '../../dev/postgres';
-import { DATABASES, startTemporalPostgres } from '../../dev/temporal-postgres';
-import type { TemporalSize } from '../../dev/temporal-postgres/config';
 import { newKeyRingText } from '../../testbed/notifications';
+import { withTemporal } from '../../testbed/own-temporal';
+import { openProductionTemporal } from '../../testbed/production-temporal';
+import { ensureNamespace } from '../../runtime/temporal/namespace';
 import { asRole, migrateWithLogins } from '../../testbed/roles';
 import type { Bench } from './bench';
 import { answers, startChild } from './children';
@@ -54,7 +55,8 @@ interface GroundOptions {
   readonly postgres?: RunningPostgres;
   /** Of both Postgres. */
   readonly settings?: Readonly<Record<string, string | number>>;
-  readonly temporal?: Partial<TemporalSize>;
+  /** Shards of its history, and sessions of its database. */
+  readonly temporal?: { readonly shards: number; readonly connections: number };
 }
 
 export interface StageOptions extends Pick<GroundOptions, 'postgres'> {
@@ -78,17 +80,9 @@ export async function openGround(
   say('starting Temporal on Postgres, our Postgres and endpoints');
   const { settings = SETTINGS } = options;
   const ours = options.postgres ?? (await openPostgres(bench, settings));
-  const temporal = await startTemporalPostgres({
-    directory: join(bench.directory, 'temporal'),
-    password: 'bench',
-    namespace: NAMESPACE,
-    postgresSettings: settings,
-    onProgress: say,
-    ...options.temporal,
-  });
-  bench.onEnd(() => temporal.stop());
+  const temporal = await startTemporal(bench, { shards: 4, connections: 20, settings, ...options.temporal });
   const temporalUrl = new URL(temporal.postgres.url);
-  temporalUrl.pathname = `/${DATABASES.history}`;
+  temporalUrl.pathname = '/temporal';
   const temporalSql = postgres(temporalUrl.href, { max: 1, onnotice: () => undefined });
   bench.onEnd(() => temporalSql.end());
 
@@ -117,6 +111,22 @@ export async function openGround(
       TEMPORAL_NAMESPACE: NAMESPACE,
     },
   };
+}
+
+/** The server that is deployed, without TLS. */
+async function startTemporal(
+  bench: Bench,
+  measured: NonNullable<Parameters<typeof openProductionTemporal>[0]>,
+) {
+  const server = await openProductionTemporal(measured);
+  bench.onEnd(() => server.close());
+  const { pid } = server.start();
+  await server.ready();
+  const { address, store } = server;
+  await withTemporal({ address }, ({ connection }) =>
+    ensureNamespace(connection, { namespace: NAMESPACE, keepDays: 1 }),
+  );
+  return { address, namespace: NAMESPACE, pid, postgres: { url: store.url, pid: store.pid() } };
 }
 
 /** Starts bin/worker.ts. @returns it once it is ready, and the port of its metrics */
