@@ -86,7 +86,7 @@ const storeSettings = {
     'Direct way to the same Postgres for LISTEN, where `DATABASE_URL` leads through a connection pooler.',
   ),
   DATABASE_POOL_SIZE: whole(2, 200, 10).describe(
-    'Most pooled connections of a process, in an API process half of them for what partners store; the inserts of quotes and the reads of partners have two more each, the change feed one.',
+    'Most pooled connections of a process, in an API process half of them for what partners store; it has five more.',
   ),
   DATABASE_TIMEOUT_MS: whole(1, 600_000, 3_000).describe(
     'Longest wait for Postgres per look-up or insert, and longest statement.',
@@ -139,8 +139,7 @@ const deliverySettings = {
   ),
   WORKER_PORT: port(8082).describe('Port of the internal listener of a worker: health, readiness, metrics.'),
   WORKER_BUILD_ID: buildId.describe(
-    'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it; ' +
-      'without it workers have no versions. `ops status` shows it, of an API process too.',
+    'Build of the code of this worker, another for every release. With it the worker works once `ops deployments set-current` has named it.',
   ),
 } as const;
 
@@ -194,7 +193,7 @@ const retentionSettings = {
     .default('03:15')
     .describe('Time of day (UTC) at which what is past its time is removed; off: never.'),
   RETENTION_PAYLOADS_DAYS: days('payloads').describe(
-    'Days that bodies of notifications, and what was answered to them, are kept: read by migrate only, as the next three.',
+    'Days that bodies of notifications and answers are kept: read by migrate only, as the next three.',
   ),
   RETENTION_ATTEMPTS_DAYS: days('attempts').describe('Days that delivery attempts are kept.'),
   RETENTION_NOTIFICATIONS_DAYS: days('notifications').describe(
@@ -211,7 +210,7 @@ const opsSettings = {
     )
     .optional()
     .describe(
-      'Who changes something through `ops`, for the change log. Without it the login name; in production a shared account (`node`, `root`, …) is refused.',
+      'Who changes something through `ops`, for the change log. Without it the login name, unless that is a shared account (`node`, `root`, …) in production.',
     ),
 } as const;
 
