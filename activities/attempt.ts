@@ -93,6 +93,7 @@ export interface MadeAttempt {
   readonly address: string | null;
 }
 
+type Sending = <T>(send: () => Promise<T>) => Promise<T>;
 type Opened = Extract<OpenedAttempt, { kind: 'open' }>;
 
 /** Makes an attempt, or ends or holds a notification that cannot be sent. */
@@ -145,7 +146,7 @@ export function createAttempt(deps: AttemptDeps) {
     }
   }
 
-  async function makeAttempt(ref: NotificationRef, opened: Opened): Promise<MadeAttempt> {
+  async function makeAttempt(ref: NotificationRef, opened: Opened, sending: Sending): Promise<MadeAttempt> {
     const { notification, attemptNumber, endpoint } = opened;
     const { partnerId, environment, eventType, requestId, traceParent, ageMs, body } = notification;
     const { endpointId, url, alone } = endpoint;
@@ -154,7 +155,7 @@ export function createAttempt(deps: AttemptDeps) {
     const about = { ...ref, attemptNumber, requestId, partnerId, environment, eventType };
     const onSurplus = () => void keepSurplus(endpointId, about);
     const { outcome, answer, address, detail } = await reach.judged({ partnerId, environment, url }, () =>
-      send({ endpointId, alone, onSurplus, url, headers, body }),
+      sending(() => send({ endpointId, alone, onSurplus, url, headers, body })),
     );
     deps.onAttempt(outcome, { ...about, traceParent, endpointId, ageMs: ageMs + monotonicMs() - openedMs });
     if (outcome.kind === 'failed' && outcome.failure === 'blocked_address') {
@@ -173,16 +174,20 @@ export function createAttempt(deps: AttemptDeps) {
     return { kind: 'sent', attemptNumber, outcome, address };
   }
 
-  /** @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all */
+  /**
+   * @param onlyEndpoint any other endpoint is answered `other_endpoint`; null allows all
+   * @param sending makes the request, and sees how long it takes
+   */
   return async function attempt(
     ref: NotificationRef,
     onlyEndpoint: string | null,
+    sending: Sending = (send) => send(),
   ): Promise<MadeAttempt | Wait | Over | { readonly kind: 'other_endpoint' }> {
     const opened = await open(ref, { onlyEndpoint, ladders });
     switch (opened.kind) {
       case 'open':
         return isEvent(opened.notification)
-          ? makeAttempt(ref, opened)
+          ? makeAttempt(ref, opened, sending)
           : refuse(ref, { state: 'failed', reason: 'poison' });
       case 'paused':
         warn({ ...ref }, 'no attempt is made: deliveries to this partner are paused');

@@ -22,9 +22,12 @@ export interface DeliverDeps extends AttemptDeps {
   readonly onRequeued: (notification: NotificationRef) => void;
   /** Slots for attempts within a workflow task. Returns null when this process reserved none. */
   readonly fastPath: {
-    enter(
-      notificationId: string,
-    ): { readonly endpointId: string; readonly queue: string; leave(): void } | null;
+    enter(notificationId: string): {
+      readonly endpointId: string;
+      readonly queue: string;
+      readonly sending: <T>(send: () => Promise<T>) => Promise<T>;
+      leave(): void;
+    } | null;
   };
   readonly onRecorded: (
     attempt: { readonly notificationId: string; readonly attemptNumber: number },
@@ -138,7 +141,7 @@ export function createDelivery(deps: DeliverDeps) {
     if (slot === null) return null;
     try {
       if ((reach.turn(slot.queue)?.waitMs ?? 0) > 0) return null;
-      const sent = await sendSlots.run(slot.queue, () => attempt(ref, slot.endpointId));
+      const sent = await sendSlots.run(slot.queue, () => attempt(ref, slot.endpointId, slot.sending));
       return sent.kind === 'other_endpoint' || sent.kind === 'busy' ? null : await recorded(ref, sent);
     } finally {
       slot.leave();

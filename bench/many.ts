@@ -34,8 +34,8 @@ const OPTIONS = {
   connections: 20,
 };
 
-/** Each worker has met its code, and the first endpoints. */
-const WARM_UP_EACH = 100;
+/** Each worker has compiled its code, and met the first endpoints. */
+const WARM_UP_EACH = 600;
 const WARM_ENDPOINTS = 16;
 /** Of each Postgres, for 16 workers. */
 const SESSIONS = 400;

@@ -10,7 +10,7 @@ import { startWorker } from '../worker/start-worker';
 import { main } from './main';
 
 const HELP = {
-  usage: 'node dist/bin/worker.js',
+  usage: 'node --require ./dist/worker/workflow-thread.cjs dist/bin/worker.js',
   purpose:
     'One worker process on an existing Postgres and Temporal: it sends the webhooks. SIGTERM stops it in order.',
 };

@@ -24,6 +24,7 @@ async function main(): Promise<void> {
   await ensureSite();
   for (const path of ['db/migrations', 'api/site'])
     cpSync(join(root, path), join(dist, path), { recursive: true });
+  cpSync(join(root, 'worker/workflow-thread.cjs'), join(dist, 'worker/workflow-thread.cjs'));
   for (const folder of ['db/applications', 'db/notifications'])
     for (const name of readdirSync(join(root, folder)).filter((one) => one.endsWith('.sql')))
       cpSync(join(root, folder, name), join(dist, folder, name));

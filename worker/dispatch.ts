@@ -80,6 +80,7 @@ export function startDispatch(
     },
     isMine: (queue) => owners.isMine(queue),
     enabled: () => build.current(),
+    room: () => (build.eager() ? fastPath.room() : Number.POSITIVE_INFINITY),
     markStarted: (started) => inRound(markStarted(sql, started)),
     giveBack: (claimed, pauseMs) => inRound(giveBack(sql, claimed, pauseMs)),
     start,

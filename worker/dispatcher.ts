@@ -16,8 +16,8 @@ const LEASE_MS = 10_000;
 const RETRY_MS = 1_000;
 /** Starts that failed within this time of each other are repeated by one claim. */
 const RETRY_GATHER_MS = 20;
-/** Pause before a queue is claimed again that another claim had. */
-const CONTENDED_MS = 20;
+/** Pause before a queue is claimed again that another claim had, or for which no slot was free. */
+const AGAIN_MS = 20;
 /** What another worker has left undone for so long is claimed here. */
 const GRACE_MS = 1_000;
 /**
@@ -41,6 +41,8 @@ interface DispatcherDeps {
   readonly isMine: (queue: Queue) => boolean;
   /** Whether deliveries may start here. */
   readonly enabled: () => boolean;
+  /** How many more may be claimed now. */
+  readonly room: () => number;
   readonly markStarted: (started: readonly ClaimedNotification[]) => Promise<void>;
   readonly giveBack: (claimed: readonly ClaimedNotification[], pauseMs: number) => Promise<void>;
   readonly start: StartDelivery;
@@ -66,7 +68,8 @@ export function startDispatcher(deps: DispatcherDeps) {
   const starts = createStarts(deps, notes, unreachable);
   const queues = createQueues(deps);
   const next = { atMs: Number.NEGATIVE_INFINITY, after: '', contended: false };
-  const full = () => starts.underWay() >= batch;
+  const room = () => Math.min(batch - starts.underWay(), deps.room());
+  const waitsForRoom = () => queues.anyReady() && deps.room() <= 0;
 
   async function look(): Promise<void> {
     // A sweep that fails is not repeated at once.
@@ -77,10 +80,12 @@ export function startDispatcher(deps: DispatcherDeps) {
   }
 
   async function claimAndStart(wake: () => void): Promise<void> {
-    const { wanted, graceMs } = queues.take(batch - starts.underWay());
+    const limit = room();
+    if (limit <= 0) return;
+    const { wanted, graceMs } = queues.take(limit);
     if (wanted.length === 0) return;
     const begunMs = monotonicMs();
-    const claiming = claim({ limit: batch - starts.underWay(), leaseMs: LEASE_MS, graceMs, queues: wanted });
+    const claiming = claim({ limit, leaseMs: LEASE_MS, graceMs, queues: wanted });
     const { claimed, remaining } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
     next.contended = remaining.some(({ why }) => why === 'contended');
     queues.claimed({ wanted, claimed, remaining, begunMs });
@@ -96,13 +101,13 @@ export function startDispatcher(deps: DispatcherDeps) {
     async round(_stopped, wake) {
       next.contended = false;
       if (!enabled()) return;
-      if (!full()) await claimAndStart(wake);
+      await claimAndStart(wake);
       if (monotonicMs() >= next.atMs) await look();
-      if (queues.anyReady() && !full() && !next.contended) return 'again';
+      if (queues.anyReady() && room() > 0 && !next.contended) return 'again';
     },
     everyMs: () => {
       const sweepInMs = enabled() ? next.atMs - monotonicMs() : sweepMs;
-      return Math.max(1, Math.min(sweepInMs, next.contended ? CONTENDED_MS : sweepMs));
+      return Math.max(1, Math.min(sweepInMs, next.contended || waitsForRoom() ? AGAIN_MS : sweepMs));
     },
     onError: unreachable,
     restMs: () => pace.restMs(starts.underWay()),

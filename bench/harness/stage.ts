@@ -137,7 +137,7 @@ export async function startWorker(bench: Bench, ground: Ground, nodeArgs: readon
     // The watchdog finds it by its folder.
     args: [`--files=${bench.directory}`],
     env: { ...ground.environment, DATABASE_URL: url, WORKER_PORT: String(port) },
-    nodeArgs,
+    nodeArgs: ['--require', join(__dirname, '../../worker/workflow-thread.cjs'), ...nodeArgs],
   });
   await answers(`http://127.0.0.1:${port}/ready`);
   return { worker, port };

@@ -2,7 +2,7 @@ import { type TestWorker } from '../support/delivery';
 import { until } from '../../testbed/until';
 import { warmUp } from '../support/fast-path';
 import { deliveryOf, localActivities } from '../support/histories';
-import { comesTo, storeTest } from '../../testbed/notifications';
+import { comesTo, storeStatus, storeTest } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 
@@ -104,13 +104,19 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   service.receiver.behave((nth) =>
     nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
   );
-  // One claim takes them all: were some started a second later, their endpoint would be known to hang.
+  // One claim takes as many as there are slots. The others are claimed when these hang, and not much later, when their endpoint would
+  // be known to hang.
   const notifications = await withoutClaims(hanging, () =>
-    Promise.all(Array.from({ length: 15 }, () => store(hanging))),
+    Promise.all(
+      Array.from(
+        { length: 15 },
+        async () => (await storeStatus(database, { partnerId: hanging })).notificationId,
+      ),
+    ),
   );
   await until(() => held.length === 15, 'all fifteen are at the endpoint');
   // Three of them may be there before the answers to their starts.
-  await until(async () => (await startsWithoutSlot()) === withoutSlot + 3, 'three have no slot');
+  await until(async () => (await startsWithoutSlot()) >= withoutSlot + 1, 'others have no slot');
   // All slots are taken.
   expect(await deliver(other)).toEqual([]);
   // A fast attempt takes less than half a second.

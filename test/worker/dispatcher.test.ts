@@ -28,6 +28,7 @@ const dispatcherOf = (deps: Pick<Deps, 'claim' | 'start' | 'sweepMs'> & Partial<
     sweep: async () => sweepOf(QUEUE),
     isMine: () => true,
     enabled: () => true,
+    room: () => Number.POSITIVE_INFINITY,
     markStarted: async () => undefined,
     giveBack: async () => undefined,
     onStarted: () => undefined,
@@ -184,6 +185,30 @@ describe('which queues are claimed', () => {
     }
     expect(at).toEqual([0, 1_000, 3_000, 7_000]);
     await stop();
+  });
+
+  test('no more is claimed than there is room for, and the rest when there is again, though the sweep is a minute away', async () => {
+    const limits: number[] = [];
+    let room = 2;
+    const dispatcher = dispatcherOf({
+      claim: async ({ limit }) => {
+        limits.push(limit);
+        room = limits.length === 1 ? 0 : 64;
+        return limits.length === 1
+          ? { claimed: [one('a')], remaining: [{ queue: QUEUE, why: 'more' }] }
+          : NOTHING;
+      },
+      room: () => room,
+      start: async () => undefined,
+      sweepMs: 60_000,
+    });
+    await until(() => limits.length === 1, 'the first claim');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(limits).toEqual([2]);
+    room = 7;
+    await until(() => limits.length === 2, 'the next one');
+    await dispatcher.stop();
+    expect(limits).toEqual([2, 7]);
   });
 
   test('nothing is claimed while deliveries start on another build', async () => {

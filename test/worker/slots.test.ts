@@ -88,6 +88,26 @@ describe('slots on the fast path', () => {
     expect(reserve('b')).toBe('fast');
     expect(enter('a')).toBeNull();
   });
+
+  test('claims wait for an eighth of the slots while fast attempts hold most of them, but not for attempts that hang', () => {
+    const { reserve, enter, room, clock } = queue(16);
+    const slots = Array.from({ length: 16 }, (_, nth) => {
+      expect(room()).toBe(nth < 15 ? 16 - nth : 0);
+      reserve(`n${nth}`);
+      return enter(`n${nth}`);
+    });
+    slots[0]?.leave();
+    expect(room()).toBe(0);
+    slots[1]?.leave();
+    expect(room()).toBe(2);
+    clock.now = 10_000;
+    expect(room()).toBe(2);
+    for (const slot of slots.slice(8)) void slot?.sending(() => new Promise(() => undefined));
+    clock.now += 499;
+    expect(room()).toBe(2);
+    clock.now += 1;
+    expect(room()).toBe(Number.POSITIVE_INFINITY);
+  });
 });
 
 /** A clock that a test sets, and attempts that it ends. */
