@@ -62,33 +62,55 @@ function failedSocket(error: Error): Duplex {
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
 }
 
+const ERROR_RESPONSE = 0x45;
+const HEADER_BYTES = 5;
+
 // A FATAL error is the last message of a session. postgres.js 3.4.9 waits for a ReadyForQuery that does
 // not come, keeps the error until the connection is used again, whenever that is, and rejects the first
-// statement of the next session with it. This rejects what is under way at once.
+// statement of the next session with it. This rejects what is under way at once. An error of which a
+// part has arrived is kept until the rest has.
 function failAtFatalError<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
+  /** Bytes of the message under way that have not arrived. */
+  let toCome = 0;
+  let kept: Buffer | null = null;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
-    const chunk = args[0] as Buffer;
-    const at = name === 'data' ? fatalErrorAt(chunk) : -1;
-    if (at === -1) return emit(name, ...args);
-    if (at > 0) emit('data', chunk.subarray(0, at));
-    const fields = chunk.toString('utf8', at + 5).split('\0');
-    const field = (type: string) => fields.find((one) => one.startsWith(type))?.slice(1) ?? '';
-    emit('error', Object.assign(new Error(field('M')), { code: field('C'), severity: field('V') }));
-    socket.destroy();
-    return true;
+    if (name !== 'data') return emit(name, ...args);
+    const arrived = args[0] as Buffer;
+    const chunk: Buffer = kept === null ? arrived : Buffer.concat([kept, arrived]);
+    kept = null;
+    let at = toCome;
+    while (at < chunk.length) {
+      const left = chunk.length - at;
+      // Its length counts itself, and not the letter before it.
+      const length = left < HEADER_BYTES ? 0 : 1 + Math.max(chunk.readUInt32BE(at + 1), 4);
+      const isError = chunk[at] === ERROR_RESPONSE;
+      if (length === 0 || (isError && length > left)) {
+        kept = chunk.subarray(at);
+        break;
+      }
+      const fatal = isError ? fatalError(chunk.toString('utf8', at + HEADER_BYTES, at + length)) : null;
+      if (fatal !== null) {
+        if (at > 0) emit('data', chunk.subarray(0, at));
+        emit('error', fatal);
+        socket.destroy();
+        return true;
+      }
+      at += length;
+    }
+    toCome = Math.max(at - chunk.length, 0);
+    return at === 0 ? true : emit('data', kept === null ? chunk : chunk.subarray(0, at));
   };
   return socket;
 }
 
-/** Where an ErrorResponse of severity FATAL or PANIC begins that ends with the chunk; -1: there is none. */
-function fatalErrorAt(chunk: Buffer): number {
-  if (chunk.length < 2 || chunk.readUInt16BE(chunk.length - 2) !== 0) return -1;
-  const severity = Math.max(chunk.lastIndexOf('\0VFATAL\0'), chunk.lastIndexOf('\0VPANIC\0'));
-  // Before it are the letter, the length, and the severity in the language of the server.
-  for (let at = severity - 6; at >= 0; at -= 1)
-    if (chunk[at] === 0x45 && chunk.readUInt32BE(at + 1) === chunk.length - at - 1) return at;
-  return -1;
+/** @returns null unless the severity is FATAL or PANIC */
+function fatalError(text: string): Error | null {
+  const fields = text.split('\0');
+  const field = (type: string) => fields.find((one) => one.startsWith(type))?.slice(1) ?? '';
+  const severity = field('V');
+  if (severity !== 'FATAL' && severity !== 'PANIC') return null;
+  return Object.assign(new Error(field('M')), { code: field('C'), severity });
 }
 
 // At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
 import type { Sql } from '../../../../db/postgres/driver/client';
@@ -163,6 +163,49 @@ test('the FATAL error of a session rejects its statement, and none of the next s
   await sql.end();
   await proxy.close();
 });
+
+/** Passes on what Postgres says in pieces of so many bytes, each by itself. */
+async function startSlicer(port: number, bytes: number) {
+  const server = createServer((client) => {
+    const upstream = createConnection({ port }).setNoDelay();
+    client.setNoDelay().pipe(upstream);
+    const pieces: Buffer[] = [];
+    upstream.on('data', (chunk: Buffer) => {
+      for (let at = 0; at < chunk.length; at += bytes) pieces.push(chunk.subarray(at, at + bytes));
+    });
+    const timer = setInterval(() => {
+      const piece = pieces.shift();
+      if (piece !== undefined) client.write(piece);
+      else if (upstream.destroyed) client.destroy();
+    }, 1);
+    client.on('error', () => undefined).on('close', () => void (clearInterval(timer), upstream.destroy()));
+    upstream.on('error', () => undefined);
+  }).listen(0);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+test.each([1, 3, 4, 5, 50])(
+  'a FATAL error that arrives in pieces of %i bytes rejects its statement, and none of the next session',
+  async (bytes) => {
+    const address = new URL(clone.url);
+    const slicer = await startSlicer(Number(address.port), bytes);
+    address.port = String(slicer.port);
+    const sql = connect(1, address.href);
+    const [row] = await sql`select pg_backend_pid() as pid`;
+    await expect(sql`select 1 / 0`).rejects.toMatchObject({ code: '22012' });
+    setTimeout(() => void endSession(row?.['pid'] as number), 100);
+    await expect(sql`select pg_sleep(4)`).rejects.toMatchObject({ code: '57P01', severity: 'FATAL' });
+    await sleep(50);
+    const text = 'x'.repeat(300);
+    expect(await sql`select ${text} as text, n from generate_series(1, 3) n`).toEqual(
+      [1, 2, 3].map((n) => ({ text, n })),
+    );
+    await sql.end();
+    slicer.close();
+  },
+  20_000,
+);
 
 test.each([
   [[]],
