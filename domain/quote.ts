@@ -175,6 +175,20 @@ export interface Quote {
   readonly depositAdjustment: DepositAdjustment | null;
 }
 
+type Limits = Pick<Product, 'depositMin' | 'depositMax' | 'minLoanPence' | 'maxLoanPence'>;
+
+/** Deposit of a product, in pence. @param merchantDepositPence as requested, or raised to the merchant's minimum */
+export const productDeposit = (product: Limits, pricePence: number, merchantDepositPence: number) =>
+  Math.max(merchantDepositPence, minimumDeposit(pricePence, product.depositMin));
+
+/** Why a product does not fit a price with a deposit, both in pence; null: it does. */
+export function misfit(product: Limits, pricePence: number, depositPence: number) {
+  if (depositPence > maximumDeposit(pricePence, product.depositMax)) return 'deposit_above_maximum';
+  const loanPence = pricePence - depositPence;
+  if (loanPence < product.minLoanPence) return 'loan_below_minimum';
+  return loanPence > product.maxLoanPence ? 'loan_above_maximum' : null;
+}
+
 /** Prices a product; null when its deposit is above the maximum or its loan out of range. */
 function priceProduct(
   product: Product,
@@ -182,10 +196,9 @@ function priceProduct(
   merchantDepositPence: number,
   links: FinanceLinks,
 ): PricedProduct | null {
-  const depositPence = Math.max(merchantDepositPence, minimumDeposit(pricePence, product.depositMin));
-  if (depositPence > maximumDeposit(pricePence, product.depositMax)) return null;
+  const depositPence = productDeposit(product, pricePence, merchantDepositPence);
+  if (misfit(product, pricePence, depositPence) !== null) return null;
   const loanPence = pricePence - depositPence;
-  if (loanPence < product.minLoanPence || loanPence > product.maxLoanPence) return null;
   const plan = planRepayments(product, loanPence);
   const firstPayments = { monthly_repayment: plan.monthlyRepaymentPence, deposit: depositPence, none: 0 };
   return {

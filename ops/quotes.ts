@@ -1,10 +1,14 @@
 import type { Command } from 'commander';
 import type { QuoteResponseBody } from '../contracts/quote-response';
 import type { FittedProduct } from '../db/quotes/store';
-import { findQuote, listQuotes, type QuoteSummary } from '../db/quotes/read';
-import { existingProduct } from '../db/catalogue/products';
+import { findQuote, listQuotes, type QuoteSummary, type StoredQuote } from '../db/quotes/read';
+import type { ProductDefinition } from '../db/catalogue/product-row';
+import { existingProduct, loadProductsOf, loadVersions } from '../db/catalogue/products';
+import type { DbOrTransaction } from '../db/postgres/connect';
 import { Refused } from '../db/refused';
 import { formatPence } from '../domain/money';
+import { ukDay } from '../domain/product';
+import { maximumDeposit, misfit, productDeposit } from '../domain/quote';
 import { inPages, paged, spanOf, wholeNumber, withSpan, type Page } from './arguments';
 import { group, handle, type OpsDeps } from './call';
 import { versionView } from './catalogue-view';
@@ -12,7 +16,7 @@ import { idOf, withId } from './ids';
 import { existing, facts, listed, printable, snakeCased } from './output';
 
 const EXAMPLES = `
-  ops quotes show qte_01K…                        request, answer, and the terms behind it
+  ops quotes show qte_01K…                        request, answer, the terms behind it, and what was left out
   ops quotes list --merchant M123456 --since 1d
   ops quotes list --merchant M123456 --product "Classic credit 12 months" --version 3     who saw this price?
   ops quotes list --merchant-reference ORDER-1042`;
@@ -26,11 +30,16 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
   const quotes = group(program, 'quotes', 'Quotes as they were answered.', EXAMPLES);
 
   const show = withId(quotes.command('show'), 'quote', '<quote-id>').description(
-    'One quote: request, answer, and the versions of the products that fitted.',
+    'One quote: request, answer, the versions of the products that fitted, and why others did not.',
   );
   handle(show, deps, async ({ db }, quoteId = '') => {
     const found = existing(await findQuote(db, quoteId), `Quote ${quoteId}`);
     const { response, fitted, versions, ...summary } = found;
+    const leftOut = listed(await findLeftOut(db, found), snakeCased, {
+      'left out': 'credit_product',
+      version: 'version',
+      why: 'why',
+    });
     const terms = ({ productId, version }: FittedProduct) => {
       const stored = versions.find((one) => one.productId === productId && one.version === version);
       return stored && versionView(stored.definition);
@@ -52,10 +61,11 @@ export function addQuoteCommands(program: Command, deps: OpsDeps): void {
       ...versionView(definition),
     }));
     return {
-      json: { ...view(summary), response, fitted, versions: versionsView },
+      json: { ...view(summary), response, fitted, versions: versionsView, left_out: leftOut.json },
       text: (most) =>
         [
           `${shownText(response)}\n${prices.text(most)}`,
+          ...(leftOut.json.length > 0 ? [leftOut.text(most)] : []),
           facts(view(summary)),
           'The whole answer, and the terms of these versions: --json.',
         ].join('\n\n'),
@@ -107,6 +117,49 @@ const view = ({ quoteId, loanPence, depositPence, usedDepositPence, ...rest }: Q
   customer_deposit: depositPence === null ? null : formatPence(depositPence),
   used_deposit: usedDepositPence === null ? null : formatPence(usedDepositPence),
 });
+
+/** Products of the merchant at the time of the quote that did not fit, and why, by the terms that they had then. */
+async function findLeftOut(db: DbOrTransaction, quote: StoredQuote) {
+  const { createdAt, loanPence, depositPence: sent, usedDepositPence } = quote;
+  const merchantDepositPence = usedDepositPence ?? sent ?? 0;
+  const pricePence = loanPence + (sent ?? 0);
+  const fitted = new Set(quote.fitted.map(({ productId }) => productId));
+  const others = (await loadProductsOf(db, [quote.merchantId])).filter(
+    ({ productId }) => !fitted.has(productId),
+  );
+  const ids = others.map(({ productId }) => productId);
+  // Newest first.
+  const versions = (await loadVersions(db, ids)).filter((one) => one.createdAt <= createdAt);
+  return others.flatMap(({ productId, creditProduct }) => {
+    const then = versions.find((one) => one.productId === productId);
+    if (then === undefined) return [];
+    const why = whyLeftOut(then.definition, ukDay(createdAt), pricePence, merchantDepositPence);
+    return [{ creditProduct, version: then.version, why }];
+  });
+}
+
+function whyLeftOut(
+  terms: ProductDefinition,
+  day: string,
+  pricePence: number,
+  merchantDepositPence: number,
+): string {
+  if (terms.validFrom !== null && day < terms.validFrom) return `valid from ${terms.validFrom} on`;
+  if (terms.validTo !== null && day > terms.validTo) return `valid until ${terms.validTo}`;
+  const depositPence = productDeposit(terms, pricePence, merchantDepositPence);
+  const loan = `its loan of ${formatPence(pricePence - depositPence)}`;
+  switch (misfit(terms, pricePence, depositPence)) {
+    case 'deposit_above_maximum':
+      return `its deposit of ${formatPence(depositPence)} is above the maximum of ${formatPence(maximumDeposit(pricePence, terms.depositMax))}`;
+    case 'loan_below_minimum':
+      return `${loan} is below the minimum of ${formatPence(terms.minLoanPence)}`;
+    case 'loan_above_maximum':
+      return `${loan} is above the maximum of ${formatPence(terms.maxLoanPence)}`;
+    case null:
+      // Its terms fit, and whether it is active is not part of them.
+      return 'inactive then';
+  }
+}
 
 /** What the answer shows, without markup, and whether the list of products was in it. */
 function shownText(response: unknown): string {

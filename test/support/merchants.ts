@@ -1,7 +1,7 @@
 import type { Database } from '../../db/postgres/connect';
 import { saveMerchants, loadMerchant, type MerchantFields } from '../../db/catalogue/merchants';
 import { insertProducts } from '../../db/catalogue/products';
-import type { ProductTerms } from '../../domain/product';
+import type { ProductDefinition } from '../../db/catalogue/product-row';
 import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { TERMS } from '../../testbed/values';
 
@@ -23,7 +23,7 @@ export async function addShop(database: Pick<Database, 'db'>): Promise<void> {
 export async function addMerchant(
   { db }: Pick<Database, 'db'>,
   merchantId: string,
-  fields: Partial<MerchantFields> & { readonly products?: readonly Partial<ProductTerms>[] } = {},
+  fields: Partial<MerchantFields> & { readonly products?: readonly Partial<ProductDefinition>[] } = {},
 ): Promise<void> {
   const { products = [{}], ...own } = fields;
   await db.transaction(async (tx) => {
