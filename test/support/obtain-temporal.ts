@@ -1,5 +1,5 @@
 import { findTemporal } from '../../dev/temporal';
-import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
+import { findTimeSkippingServer } from './time-skipping';
 
 /** A program (test/support/needs.ts): `obtain-temporal.ts temporal|time-skipping <folder>`. Prints why it cannot be had. */
 const [what, directory = ''] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
-import { findTimeSkippingServer } from '../../dev/temporal/time-skipping';
+import { findTimeSkippingServer } from './time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
 import { emitWorkflows } from '../../testbed/emitted';
 import { withTemporal } from '../../testbed/own-temporal';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StackFailure } from '../failure';
-import { runProgram, toolsFolder } from './tools';
+import { StackFailure } from '../../dev/failure';
+import { runProgram, toolsFolder } from '../../dev/temporal/tools';
 
 /** Of the Java SDK that the server belongs to. */
 const VERSION = '1.38.0';
