@@ -93,7 +93,8 @@ test('merchants: creates, changes, shows what is missing, lists', async () => {
   expect(await ops.text('merchants list --limit 1')).toContain('--limit 1 --after M300001');
   expect(await ops.json('merchants list --after M300001')).toEqual([]);
   const [details] = await ops.column('details', 'changes list --subject M300001');
-  expect(details).toMatchObject({ change: 'updated', deposit_floor: null });
+  const from = { percent: '10', amount: '50.00' };
+  expect(details).toEqual({ change: 'updated', fields: [{ field: 'deposit_floor', from, to: null }] });
 });
 
 test('products: switches off and on, and writes it down', async () => {
