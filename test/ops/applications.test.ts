@@ -1,13 +1,11 @@
 import { applicationEventText } from '../../contracts/webhook-event';
 import { applyOverdueEvents } from '../../db/applications/lender-events';
-import { createPartner } from '../../db/catalogue/partners';
 import { simulateApplication } from '../../db/applications/simulate';
 import { newReference, openApplication, storeQuote, tell } from '../support/applications';
 import { advanceServiceClock } from '../../testbed/notifications';
 import { PRODUCT_ROW, useOps } from './run';
 
-const ops = useOps();
-beforeAll(() => createPartner(ops.database.db, { partnerId: 'P100001', name: 'Example' }));
+const ops = useOps({ partners: ['P100001'] });
 
 test('lenders of the test merchants have no service key, no other name and no other product', async () => {
   const refused = async (...args: string[]) => {

@@ -6,10 +6,7 @@ import { storeRow } from '../support/partner-events';
 import { quoteRow } from '../../testbed/values';
 import { useOps } from './run';
 
-const ops = useOps();
-beforeAll(async () => {
-  for (const id of ['P100001', 'P100002']) await ops.json('partners create --name', id, '--id', id);
-});
+const ops = useOps({ partners: ['P100001', 'P100002'] });
 /** An application with this reference of the partner's, its quote, and the notification of it. */
 async function application(merchantReference: string, partnerId = 'P100001') {
   const { applicationId, quoteId } = await openApplication(ops.database, { partnerId, merchantReference });

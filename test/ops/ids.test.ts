@@ -47,8 +47,7 @@ const expected = parameters.flatMap(({ words, command, parameter }) => {
   return [{ command: words, name: nameOf(parameter), kind, call }];
 });
 
-const ops = useOps();
-beforeAll(() => ops.json('merchants create M300001 --trading-name', 'Example Shop'));
+const ops = useOps({ merchants: ['M300001'] });
 test('each argument and option takes an id that is looked up, has a parser of its own, or is free text', () => {
   const free = parameters
     .map(({ parameter }) => parameter)

@@ -1,11 +1,6 @@
-import { importFaults, PRODUCT_ROW as GOOD, useOps } from './run';
+import { PRODUCT_ROW as GOOD, useOps } from './run';
 
-const ops = useOps();
-beforeAll(async () => {
-  await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
-});
-const faultsOf = (noun: 'products' | 'merchants', rows: unknown) => importFaults(ops, noun, rows);
+const ops = useOps({ partners: ['P100001'], merchants: ['M300001', 'M300003'] });
 
 describe('a CSV file with faults', () => {
   const HEAD = Object.keys(GOOD).join();
@@ -56,13 +51,13 @@ describe('a CSV file with faults', () => {
 
   test('a field of JSON has a hint too, and an inner field, in JSON and in a heading', async () => {
     const merchant = { merchant_id: 'M200009', tradingName: 'Shop', deposit_floor: { percnt: '10' } };
-    const faults = (await faultsOf('merchants', [merchant])).join('\n');
+    const faults = (await ops.importFaults('merchants', [merchant])).join('\n');
     expect(faults).toContain('did you mean trading_name?');
     expect(faults).toContain(
       'deposit_floor.percnt is not a field of this format: did you mean deposit_floor.percent?',
     );
     const representative_example = { loanAmount: '1000.00', monthly_repayment: '90.00' };
-    const example = await faultsOf('products', [{ ...GOOD, representative_example }]);
+    const example = await ops.importFaults('products', [{ ...GOOD, representative_example }]);
     expect(example.join('\n')).toContain('did you mean representative_example.loan_amount?');
     const said = await refused(`${HEAD},minimum_deposit.Percent`, `${line()},10`);
     expect(said).toContain('did you mean minimum_deposit.percent?');
@@ -70,7 +65,6 @@ describe('a CSV file with faults', () => {
 });
 
 describe('a CSV file that a spreadsheet saved', () => {
-  beforeAll(() => ops.json('merchants create M300003 --trading-name', 'Sheets'));
   const HEAD =
     'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
   const importCsv = async (file: string | Buffer, ...more: string[]) =>

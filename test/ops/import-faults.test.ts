@@ -1,12 +1,7 @@
 import { checkProducts } from '../../ops/import/products';
-import { importFaults, PRODUCT_ROW as GOOD, useOps } from './run';
+import { PRODUCT_ROW as GOOD, useOps } from './run';
 
-const ops = useOps();
-beforeAll(async () => {
-  await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
-});
-const faultsOf = (noun: 'products' | 'merchants', rows: unknown) => importFaults(ops, noun, rows);
+const ops = useOps({ partners: ['P100001'], merchants: ['M300001'] });
 
 describe('a field that a JSON file states twice', () => {
   const message = 'is stated twice: leave one of them out';
@@ -15,14 +10,17 @@ describe('a field that a JSON file states twice', () => {
     const product = JSON.stringify(GOOD).slice(0, -1);
     const inner = '"minimum_deposit":{"percent":"10","percent":"20"}';
     const file = `[{},${product},"apr":"19.9"},${product},"\\u0061pr":"19.9",${inner},"apr":"1"}]`;
-    expect(await faultsOf('products', file)).toEqual([
+    expect(await ops.importFaults('products', file)).toEqual([
       `2 apr ${message}`,
       `3 apr ${message}`,
       `3 minimum_deposit.percent ${message}`,
       `3 apr ${message}`,
     ]);
     expect(
-      await faultsOf('merchants', '[{"merchant_id":"M300009","fca_authorised":false,"fca_authorised":true}]'),
+      await ops.importFaults(
+        'merchants',
+        '[{"merchant_id":"M300009","fca_authorised":false,"fca_authorised":true}]',
+      ),
     ).toEqual([`1 fca_authorised ${message}`]);
     await ops.refuses(2, '', 'merchants show M300009');
   });
@@ -60,7 +58,7 @@ test('a share below 1 % is warned of, as most likely a fraction', async () => {
 });
 
 test('a merchants file with faults names every one, and writes nothing', async () => {
-  const faults = await faultsOf('merchants', [
+  const faults = await ops.importFaults('merchants', [
     { merchant_id: 'M300010', trading_name: 'Fine' },
     { merchant_id: 'M12345', fca_authorised: 'yes' },
     { merchant_id: 'M300011', partners: ['P100001'] },
@@ -89,7 +87,7 @@ test('a merchants file with faults names every one, and writes nothing', async (
 
 describe('a products file with faults', () => {
   test('names every fault with row and field, and writes nothing', async () => {
-    const faults = await faultsOf('products', [
+    const faults = await ops.importFaults('products', [
       { ...GOOD, credit_product: 'Fine' },
       { ...GOOD, apr: 9.9, minimum_loan_amount: '1,000.00', colour: 'red' },
       { ...GOOD, credit_product: 'Twice' },
@@ -142,17 +140,17 @@ describe('a products file with faults', () => {
       maximum_deposit: { percent: '0' },
     });
     const tooMuch = { ...none, minimum_deposit: { amount: '0.01' } };
-    expect(await faultsOf('products', [tooMuch])).toEqual([
+    expect(await ops.importFaults('products', [tooMuch])).toEqual([
       expect.stringMatching(/^1 minimum_deposit is above maximum_deposit/),
     ]);
-    expect(await faultsOf('products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
+    expect(await ops.importFaults('products', [{ ...none, maximum_deposit: { amount: '0.00' } }])).toEqual([
       '1 maximum_deposit.amount must be above 0.00: leave it out for no fixed limit, or state a percent of "0" for no deposit at all',
     ]);
   });
 
   test('is refused when a published example is not reproduced', async () => {
     const representative_example = { loan_amount: '1200.00', monthly_repayment: '105.22' };
-    const faults = await faultsOf('products', [{ ...GOOD, representative_example }]);
+    const faults = await ops.importFaults('products', [{ ...GOOD, representative_example }]);
     expect(faults).toEqual([expect.stringMatching(/^1 representative_example .*105\.2/)]);
   });
 

@@ -1,11 +1,6 @@
-import { importFaults, PRODUCT_ROW as GOOD, useOps } from './run';
+import { PRODUCT_ROW as GOOD, useOps } from './run';
 
-const ops = useOps();
-beforeAll(async () => {
-  await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants create M300003 --trading-name', 'Sheets');
-});
-const faultsOf = (noun: 'products' | 'merchants', rows: unknown) => importFaults(ops, noun, rows);
+const ops = useOps({ partners: ['P100001'], merchants: ['M300002', 'M300003'] });
 
 describe('a name', () => {
   const named = (...names: (string | [name: string, active: boolean])[]) =>
@@ -13,7 +8,6 @@ describe('a name', () => {
       const [credit_product, active] = typeof one === 'string' ? [one, true] : one;
       return { ...GOOD, merchant_id: 'M300002', credit_product, active };
     });
-  beforeAll(() => ops.json('merchants create M300002 --trading-name', 'Names'));
 
   test.each([
     ['Classic\u200b 12', 'must not contain characters that show nothing (U+200B at character 8)'],
@@ -25,8 +19,8 @@ describe('a name', () => {
     ['Classic\u00a012', 'must not contain white space other than single spaces (U+00A0 at character 8)'],
     ['\u{1f6cb} a  b', 'must not contain two spaces in a row (U+0020 at character 5)'],
   ])('with what nobody sees is refused, naming code point and position: %j', async (name, message) => {
-    expect(await faultsOf('products', named(name))).toEqual([`1 credit_product ${message}`]);
-    expect(await faultsOf('merchants', [{ merchant_id: 'M300009', trading_name: name }])).toEqual([
+    expect(await ops.importFaults('products', named(name))).toEqual([`1 credit_product ${message}`]);
+    expect(await ops.importFaults('merchants', [{ merchant_id: 'M300009', trading_name: name }])).toEqual([
       `1 trading_name ${message}`,
     ]);
     await ops.refuses(1, `The name ${message}`.replaceAll(/[+()]/g, '.'), 'partners create --name', name);
@@ -48,18 +42,20 @@ describe('a name', () => {
     // The same file again changes nothing.
     expect((await ops.import('products', named(...names))).json()).toMatchObject({ unchanged: 4 });
     const [last = ''] = names.slice(-1);
-    expect(await faultsOf('products', named(last, last.normalize('NFC')))).toEqual([
+    expect(await ops.importFaults('products', named(last, last.normalize('NFC')))).toEqual([
       '2 credit_product is the same as in row 1',
     ]);
   });
 
   test('that looks like that of another active product is refused, in the file and beside it', async () => {
-    expect(await faultsOf('products', named('Straße 12', 'STRASSE 12', 'Other', 'ｏｔｈｅｒ'))).toEqual([
+    expect(
+      await ops.importFaults('products', named('Straße 12', 'STRASSE 12', 'Other', 'ｏｔｈｅｒ')),
+    ).toEqual([
       '2 credit_product looks like the one in row 1, "Straße 12"',
       '4 credit_product looks like the one in row 3, "Other"',
     ]);
     expect((await ops.import('products', named('Straße 12'))).json()).toMatchObject({ created: 1 });
-    expect(await faultsOf('products', named('strasse 12'))).toEqual([
+    expect(await ops.importFaults('products', named('strasse 12'))).toEqual([
       '1 credit_product looks like the active product "Straße 12"',
     ]);
     // Another merchant's, an inactive one, and one that replaces it.

@@ -3,11 +3,7 @@ import { checkProducts } from '../../ops/import/products';
 import { buildProduct, buildMerchant, buildRequest } from '../domain/builders';
 import { importExample, PRODUCT_ROW as GOOD, useOps } from './run';
 
-const ops = useOps();
-beforeAll(async () => {
-  await ops.json('partners create --name Example --id P100001');
-  await ops.json('merchants create M300001 --trading-name', 'Example Shop');
-});
+const ops = useOps({ partners: ['P100001'], merchants: ['M300001'] });
 
 test('the documented examples import as they stand, and change nothing the second time', async () => {
   const first = [

@@ -3,12 +3,10 @@ import { insertQuotes } from '../../db/quotes/store';
 import { quoteRow } from '../../testbed/values';
 import { importExample, PRODUCT_ROW, useOps } from './run';
 
-const ops = useOps();
+const ops = useOps({ partners: ['P100001'], merchants: ['M300001', 'M300002'] });
 const NAMED = ['M300001', 'Classic 12'];
 const terms = async (): Promise<unknown[]> => (await ops.json('products show', ...NAMED)).versions;
 beforeAll(async () => {
-  await ops.json('partners create --name Example --id P100001');
-  for (const id of ['M300001', 'M300002']) await ops.json('merchants create', id, '--trading-name', 'Shop');
   await ops.import('products', [
     PRODUCT_ROW,
     { ...PRODUCT_ROW, credit_product: 'Classic 24', number_of_repayments: 24 },

@@ -103,7 +103,10 @@ export async function opsJson(databaseUrl: string, ...args: string[]): Promise<a
 }
 
 /** The command line over a database of its own, for the tests of a file. */
-export function useOps() {
+export function useOps({
+  partners = [],
+  merchants = [],
+}: { partners?: string[]; merchants?: string[] } = {}) {
   const database = useDatabase({ poolSize: 3 });
   const scene = {
     /** The setting WEBHOOK_KEYS; null: there are none. */
@@ -161,17 +164,29 @@ export function useOps() {
   /** Imports rows, or a file's text, from standard input. */
   const importRows = (noun: 'products' | 'merchants', rows: unknown, ...options: string[]) =>
     run([noun, 'import', '-', '--json', ...options], typeof rows === 'string' ? rows : JSON.stringify(rows));
-  return Object.assign(scene, { database, run, text, json, refuses, column, actionsOn, import: importRows });
-}
-
-/** Faults of a refused import as `row field message`. */
-export async function importFaults(
-  ops: ReturnType<typeof useOps>,
-  noun: 'products' | 'merchants',
-  rows: unknown,
-): Promise<string[]> {
-  const outcome = await ops.import(noun, rows);
-  expect(outcome.code).toBe(1);
-  const { faults } = outcome.json().error as Record<'faults', Record<'row' | 'field' | 'message', string>[]>;
-  return faults.map(({ row, field, message }) => `${row} ${field} ${message}`);
+  /** Faults of a refused import as `row field message`. */
+  async function importFaults(noun: 'products' | 'merchants', rows: unknown): Promise<string[]> {
+    const outcome = await importRows(noun, rows);
+    expect(outcome.code).toBe(1);
+    const { faults } = outcome.json().error as Record<
+      'faults',
+      Record<'row' | 'field' | 'message', string>[]
+    >;
+    return faults.map(({ row, field, message }) => `${row} ${field} ${message}`);
+  }
+  beforeAll(async () => {
+    for (const id of partners) await json('partners create --name Example --id', id);
+    for (const id of merchants) await json('merchants create', id, '--trading-name', 'Example Shop');
+  });
+  return Object.assign(scene, {
+    database,
+    run,
+    text,
+    json,
+    refuses,
+    column,
+    actionsOn,
+    import: importRows,
+    importFaults,
+  });
 }

@@ -4,8 +4,7 @@ import { useOps } from './run';
 
 const OWNER = { partnerId: 'P100001', environment: 'live' } as const;
 const LIVE = ['--partner', OWNER.partnerId, '--environment', OWNER.environment];
-const ops = useOps();
-beforeAll(() => ops.json('partners create --name Example --id', OWNER.partnerId));
+const ops = useOps({ partners: [OWNER.partnerId] });
 const list = (...more: string[]) => ops.json('webhook-keys list', ...more);
 const rotate = (...more: string[]) => ops.json('webhook-keys rotate', ...LIVE, ...more);
 const register = (...more: string[]) =>

@@ -10,13 +10,11 @@ import type { DeliveryOutcome } from '../../domain/delivery-outcome';
 import { storeStatus } from '../../testbed/notifications';
 
 const URL_A = 'https://partner.example/hooks';
-const ops = useOps();
 const LANE = { partnerId: 'P100004', environment: 'live' } as const;
+const ops = useOps({ partners: ['P100001', 'P100002', 'P100003', LANE.partnerId] });
 const NAMED = ['--partner', LANE.partnerId, '--environment', LANE.environment];
 let endpointId: string;
 beforeAll(async () => {
-  for (const id of ['P100001', 'P100002', 'P100003', LANE.partnerId])
-    await ops.json('partners create --name', id, '--id', id);
   ({ endpoint_id: endpointId } = await register(LANE.partnerId));
 });
 
