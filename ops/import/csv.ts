@@ -44,6 +44,11 @@ export function parseCsv(text: string, types: CsvTypes): CsvRows {
   const faults: Fault[] = [];
   const width = head.findLastIndex((name) => name !== '') + 1;
   const rows = records.map(({ cells }, at) => {
+    for (const [place, cell] of cells.entries()) {
+      const field = head[place] ?? '';
+      const message = types[field] === undefined ? sheetText(cell) : null;
+      if (message !== null) faults.push({ row: at + 1, field, message, value: cell });
+    }
     const without = cells.findIndex((cell, place) => cell !== '' && (head[place] ?? '') === '');
     if (without === -1) return toRow(head, cells, types);
     const message =
@@ -116,6 +121,12 @@ function typed(cell: string, name: string, types: CsvTypes): unknown {
   }
 }
 
+/** What a spreadsheet writes into a cell of text that has no value. */
+function sheetText(cell: string): string | null {
+  if (/^#(#+|N\/A|NV|[A-Z/0]+[!?])$/.test(cell)) return 'the spreadsheet shows an error there';
+  return cell.startsWith('=') ? 'is a formula: save the file with values instead' : null;
+}
+
 /** Forms that spreadsheets give to values, and what to write instead; the first that fits. */
 const SHEET_FORMS: readonly (readonly [form: RegExp, types: readonly CsvType[], remedy: string])[] = [
   [
@@ -128,7 +139,11 @@ const SHEET_FORMS: readonly (readonly [form: RegExp, types: readonly CsvType[], 
     ['whole', 'amount', 'percent'],
     'the spreadsheet has cut the number: give the column a number format and write all digits',
   ],
-  [/^\d{1,3}([, ’']\d{3})+(\.\d+)?$/, ['whole', 'amount'], 'write it without separators of thousands'],
+  [
+    /^\d{1,3}([,’'\p{Zs}]\d{3})+([.,]\d{1,2})?$|^\d{1,3}(\.\d{3})+(\.\d{3}|,\d{1,2})$/u,
+    ['whole', 'amount'],
+    'write it without separators of thousands, and a point before the pence',
+  ],
   [/^\d+,\d+$/, ['amount', 'percent'], 'write a point for the decimal comma'],
   [/%$/, ['percent'], 'write it without the sign, 10 for 10 %'],
   [/^[£$€]|[£$€]$/, ['amount'], 'write it without the currency'],

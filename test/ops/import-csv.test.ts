@@ -120,7 +120,14 @@ describe('a CSV file that a spreadsheet saved', () => {
   });
 
   test.each([
-    ['"1,000,000.00"', /such as 1000.00: write it without separators of thousands$/],
+    [
+      '"1,000,000.00"',
+      /such as 1000.00: write it without separators of thousands, and a point before the pence$/,
+    ],
+    ['1.000.000', /: write it without separators of thousands/],
+    ['"1.355,90"', /: write it without separators of thousands/],
+    ['25\u00A0000.00', /: write it without separators of thousands/],
+    ['"25\u202F000,00"', /: write it without separators of thousands/],
     ['1E+06', /: the spreadsheet has cut the number: give the column a number format and write all digits$/],
     ['£25000.00', /: write it without the currency$/],
     ['"25000,00"', /: write a point for the decimal comma$/],
@@ -128,6 +135,16 @@ describe('a CSV file that a spreadsheet saved', () => {
   ])('is refused with the amount to write: %s', async (cell, said) => {
     const file = `${HEAD}\nM300003,Sheet,lender_a,12,9.9,250.00,${cell}\n`;
     expect(await faultsIn(file)).toEqual([[2, 'maximum_loan_amount', expect.stringMatching(said)]]);
+  });
+
+  test.each([
+    ['#N/A', 'the spreadsheet shows an error there'],
+    ['#NAME?', 'the spreadsheet shows an error there'],
+    ['######', 'the spreadsheet shows an error there'],
+    ['=B2&" 12"', 'is a formula: save the file with values instead'],
+  ])('is refused as a name: %s', async (cell, said) => {
+    const file = `${HEAD}\nM300003,"${cell.replaceAll('"', '""')}",lender_a,12,9.9,250.00,25000.00\n`;
+    expect(await faultsIn(file)).toEqual([[2, 'credit_product', said]]);
   });
 
   const whole = (separator: string) => row('2027-01-31,,').replaceAll(',', separator);
