@@ -17,7 +17,8 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
   const port = await freePort();
   const worker = await startWithFiles({
     name: 'worker-process',
-    command: serviceCommand('test/support/worker-program.ts'),
+    // As deployed (docker-compose.yml).
+    command: serviceCommand('--require', './worker/workflow-thread.cjs', 'test/support/worker-program.ts'),
     files: { 'ca.pem': receiver.ca },
     environment: (file) => ({
       DATABASE_URL: asRole(databaseUrl, 'worker'),
