@@ -1,4 +1,3 @@
-import { needs } from '../support/needs';
 import { runDirectory } from '../../testbed/temporary-directory';
 import {
   BAD_PUBLIC_KEYS,
@@ -12,7 +11,7 @@ import {
   MESSAGE,
   NOW,
 } from './forgeries';
-import { buildVerifier, LANGUAGES, tryIn, verifyIn, type Form } from './verifiers';
+import { describeEach, tryIn, verifyIn, type Form } from './verifiers';
 
 // The verifiers that partners copy, on what nobody of us signed, and with what is no key.
 
@@ -27,45 +26,33 @@ function badLists(form: Form): [string, string | undefined][] {
   return BAD_SECRETS.filter((_, at) => at % 2 === half);
 }
 
-const forms: readonly Form[] = ['Service-Signature', 'Standard Webhooks', 'public keys'];
+describeEach(folder, (language, form) => {
+  const isPublic = form === 'public keys';
+  const verify = (known: string, headers: Record<string, string>, body = MESSAGE.body) =>
+    verifyIn(folder, language, { headers, body, known, form, now: NOW });
 
-for (const [language, program] of Object.entries(LANGUAGES))
-  needs(...program.needs)(language, () => {
-    beforeAll(() => buildVerifier(folder, program), 120_000);
-
-    for (const form of forms) {
-      const more = form === 'public keys' && program.forPublicKeys !== undefined;
-      (more ? needs(program.forPublicKeys) : describe)(form, () => testForm(form));
+  test('throws for what is no list of keys, and does not print it', async () => {
+    for (const [name, known] of badLists(form)) {
+      const headers = isPublic ? genuine(form) : headersOf(MESSAGE, form, '');
+      const given = { headers, body: MESSAGE.body, known, form, now: NOW };
+      const { code, output } = await tryIn(folder, language, given);
+      expect([name, code === 0, output]).toEqual([name, false, expect.stringMatching(REFUSAL)]);
+      for (const part of keyMaterialOf(known))
+        expect([name, output]).toEqual([name, expect.not.stringContaining(part)]);
     }
+  }, 300_000);
 
-    function testForm(form: Form): void {
-      const isPublic = form === 'public keys';
-      const verify = (known: string, headers: Record<string, string>, body = MESSAGE.body) =>
-        verifyIn(folder, language, { headers, body, known, form, now: NOW });
-
-      test('throws for what is no list of keys, and does not print it', async () => {
-        for (const [name, known] of badLists(form)) {
-          const headers = isPublic ? genuine(form) : headersOf(MESSAGE, form, '');
-          const given = { headers, body: MESSAGE.body, known, form, now: NOW };
-          const { code, output } = await tryIn(folder, language, given);
-          expect([name, code === 0, output]).toEqual([name, false, expect.stringMatching(REFUSAL)]);
-          for (const part of keyMaterialOf(known))
-            expect([name, output]).toEqual([name, expect.not.stringContaining(part)]);
-        }
-      }, 300_000);
-
-      test('takes white space between keys for nothing else', async () => {
-        for (const known of isPublic ? GOOD_PUBLIC_KEYS : GOOD_SECRETS) {
-          expect([known, await verify(known, genuine(form))]).toEqual([known, 'verified']);
-          if (!isPublic)
-            expect([known, await verify(known, headersOf(MESSAGE, form, ''))]).toEqual([known, 'refused']);
-        }
-      }, 120_000);
-
-      test('refuses what was forged', async () => {
-        const known = (isPublic ? GOOD_PUBLIC_KEYS : GOOD_SECRETS)[3] ?? '';
-        for (const { name, headers, body } of forgeries(form))
-          expect([name, await verify(known, headers, body)]).toEqual([name, 'refused']);
-      }, 120_000);
+  test('takes white space between keys for nothing else', async () => {
+    for (const known of isPublic ? GOOD_PUBLIC_KEYS : GOOD_SECRETS) {
+      expect([known, await verify(known, genuine(form))]).toEqual([known, 'verified']);
+      if (!isPublic)
+        expect([known, await verify(known, headersOf(MESSAGE, form, ''))]).toEqual([known, 'refused']);
     }
-  });
+  }, 120_000);
+
+  test('refuses what was forged', async () => {
+    const known = (isPublic ? GOOD_PUBLIC_KEYS : GOOD_SECRETS)[3] ?? '';
+    for (const { name, headers, body } of forgeries(form))
+      expect([name, await verify(known, headers, body)]).toEqual([name, 'refused']);
+  }, 120_000);
+});

@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { pythonWithCryptography, type Part } from '../support/needs';
+import { needs, pythonWithCryptography, type Part } from '../support/needs';
 
 const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
@@ -17,7 +17,7 @@ interface Language {
   readonly run: readonly string[];
 }
 
-export const LANGUAGES: Readonly<Record<string, Language>> = {
+const LANGUAGES: Readonly<Record<string, Language>> = {
   Node: { folder: 'node', needs: [], run: [process.execPath, 'try.mjs'] },
   Python: {
     folder: 'python',
@@ -35,7 +35,8 @@ export const LANGUAGES: Readonly<Record<string, Language>> = {
   Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
 };
 
-export type Form = 'Service-Signature' | 'Standard Webhooks' | 'public keys';
+const FORMS = ['Service-Signature', 'Standard Webhooks', 'public keys'] as const;
+export type Form = (typeof FORMS)[number];
 
 /**
  * What a verifier is given: what arrived, the secrets or public keys that the receiver has (a text: of the variable as it is), and its
@@ -49,8 +50,20 @@ export interface Case {
   readonly now: number;
 }
 
+/** Describes what is tested of the verifiers: in each language that the machine has, each form of the signature. */
+export function describeEach(folder: string, testsOf: (language: string, form: Form) => void): void {
+  for (const [language, program] of Object.entries(LANGUAGES))
+    needs(...program.needs)(language, () => {
+      beforeAll(() => buildVerifier(folder, program), 120_000);
+      for (const form of FORMS) {
+        const more = form === 'public keys' && program.forPublicKeys !== undefined;
+        (more ? needs(program.forPublicKeys) : describe)(form, () => testsOf(language, form));
+      }
+    });
+}
+
 /** Copies an example, and compiles it where it needs that. @throws with what the compiler said. */
-export async function buildVerifier(folder: string, { folder: own, build }: Language): Promise<void> {
+async function buildVerifier(folder: string, { folder: own, build }: Language): Promise<void> {
   cpSync(join(EXAMPLES, own), join(folder, own), { recursive: true });
   if (build === undefined) return;
   const { code, output } = await run(join(folder, own), build, {}, '');

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { parseKeyRing } from '../../db/endpoints/key-ring';
 import { rotateSecret, generateWebhookSecret } from '../../db/endpoints/secrets';
 import { useService } from '../support/service';
-import { needs } from '../support/needs';
 import { runDirectory } from '../../testbed/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
 import { rotateKeyPair } from '../../db/endpoints/key-pairs';
-import { buildVerifier, LANGUAGES, verifyIn, type Case, type Form } from './verifiers';
+import { describeEach, verifyIn, type Case } from './verifiers';
 
 // What the partner guide prints, run on what the real service sends: every language, every form of the signature.
 
@@ -87,43 +86,31 @@ test('the test event that the partner guide shows has the headers and the fields
   expect(fields(body)).toEqual(fields(before.body));
 });
 
-const forms: readonly Form[] = ['Service-Signature', 'Standard Webhooks', 'public keys'];
-
-for (const [language, program] of Object.entries(LANGUAGES))
-  needs(...program.needs)(language, () => {
-    beforeAll(() => buildVerifier(folder, program), 120_000);
-
-    for (const form of forms) {
-      const more = form === 'public keys' && program.forPublicKeys !== undefined;
-      (more ? needs(program.forPublicKeys) : describe)(form, () => testForm(form));
-    }
-
-    function testForm(form: Form): void {
-      const known = form === 'public keys' ? publicKeys : secrets;
-      const verify = ({ headers, body }: Received, keys: readonly string[], changes: Partial<Case> = {}) => {
-        const now = Number(headers['webhook-timestamp']);
-        return verifyIn(folder, language, { headers, body, known: keys, form, now, ...changes });
-      };
-      const at = (received: Received, seconds: number) => ({
-        now: Number(received.headers['webhook-timestamp']) + seconds,
-      });
-
-      test('verifies what arrived, up to five minutes after it was signed', async () => {
-        expect(await verify(before, [known.old], at(before, 300))).toBe('verified');
-        expect(await verify(before, [known.old], at(before, 301))).toBe('refused');
-        expect(await verify(before, [known.old], at(before, -301))).toBe('refused');
-      });
-
-      test('verifies the test event that the partner guide shows', async () => {
-        const { received, secret, publicKey } = guideSample();
-        expect(await verify(received, [form === 'public keys' ? publicKey : secret])).toBe('verified');
-      });
-
-      test('accepts either of two while both are alive, and neither old one afterwards', async () => {
-        expect(await verify(during, [known.old])).toBe('verified');
-        expect(await verify(during, [known.next])).toBe('verified');
-        expect(await verify(after, [known.old, known.next])).toBe('refused');
-        expect(await verify(after, [known.next, known.last])).toBe('verified');
-      });
-    }
+describeEach(folder, (language, form) => {
+  const known = form === 'public keys' ? publicKeys : secrets;
+  const verify = ({ headers, body }: Received, keys: readonly string[], changes: Partial<Case> = {}) => {
+    const now = Number(headers['webhook-timestamp']);
+    return verifyIn(folder, language, { headers, body, known: keys, form, now, ...changes });
+  };
+  const at = (received: Received, seconds: number) => ({
+    now: Number(received.headers['webhook-timestamp']) + seconds,
   });
+
+  test('verifies what arrived, up to five minutes after it was signed', async () => {
+    expect(await verify(before, [known.old], at(before, 300))).toBe('verified');
+    expect(await verify(before, [known.old], at(before, 301))).toBe('refused');
+    expect(await verify(before, [known.old], at(before, -301))).toBe('refused');
+  });
+
+  test('verifies the test event that the partner guide shows', async () => {
+    const { received, secret, publicKey } = guideSample();
+    expect(await verify(received, [form === 'public keys' ? publicKey : secret])).toBe('verified');
+  });
+
+  test('accepts either of two while both are alive, and neither old one afterwards', async () => {
+    expect(await verify(during, [known.old])).toBe('verified');
+    expect(await verify(during, [known.next])).toBe('verified');
+    expect(await verify(after, [known.old, known.next])).toBe('refused');
+    expect(await verify(after, [known.next, known.last])).toBe('verified');
+  });
+});
