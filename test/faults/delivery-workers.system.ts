@@ -7,10 +7,7 @@ import { randomTaskQueue, testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
 const OTHERS = ['P100002', 'P100003', 'P100004'];
-const scene = useCrashScene(() => ({ temporal }));
-beforeAll(async () => {
-  for (const partnerId of OTHERS) await scene.addPartner(partnerId);
-});
+const scene = useCrashScene(() => ({ temporal, others: OTHERS }));
 
 const attemptsOf = async () => (await scene.rows()).map(({ attempts }) => attempts.join());
 

@@ -5,12 +5,9 @@ import { testTemporal } from '../support/temporal';
 
 /** Fault row 136: a worker that queues belong to is frozen or killed, and twelve become four. */
 const temporal = testTemporal();
-const scene = useCrashScene(() => ({ temporal }));
+const scene = useCrashScene(() => ({ temporal, others: OTHERS }));
 const OTHERS = Array.from({ length: 11 }, (_, nth) => `P1001${nth + 10}`);
 const partners = () => [scene.partnerId, ...OTHERS];
-beforeAll(async () => {
-  for (const partnerId of OTHERS) await scene.addPartner(partnerId);
-});
 
 /** Workers that have shared the queues among themselves. */
 async function workers(count: number) {

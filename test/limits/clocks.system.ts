@@ -11,10 +11,9 @@ import type { WorkerProcess } from '../support/worker-process';
 
 const temporal = testTemporal();
 const PARTNERS = ['P100001', 'P100002', 'P100003'];
-const scene = useCrashScene(() => ({ temporal }));
+const scene = useCrashScene(() => ({ temporal, others: PARTNERS.slice(1) }));
 
 beforeAll(async () => {
-  for (const partnerId of PARTNERS.slice(1)) await scene.addPartner(partnerId);
   // Each has a host of its own, as a worker compares its clock with those of three hosts or more.
   await scene.database.sql`
     update webhook_endpoints set url = replace(url, ${RECEIVER_NAME}, lower(partner_id) || ${`.${RECEIVER_NAME}`})`;

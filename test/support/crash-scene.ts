@@ -34,6 +34,8 @@ export interface CrashSceneOptions {
   /** Way to the receiver, where that is not its own port. */
   readonly receiverPort?: (receiver: WebhookReceiver) => Promise<number>;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Partners besides the first. */
+  readonly others?: readonly string[];
 }
 
 export async function openCrashScene(options: CrashSceneOptions) {
@@ -59,7 +61,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
     const url = receiver.url.replace(`:${receiver.port}`, `:${receiverPort}`);
     secrets.set(id, (await addEndpoint(database, { partnerId: id, url, keyRing: keys })).secret);
   }
-  await addPartner(partnerId);
+  for (const id of [partnerId, ...(options.others ?? [])]) await addPartner(id);
 
   const rows = () => standings(database);
   const key = () => apiKeys.get(partnerId) ?? '';
