@@ -22,7 +22,7 @@ export async function startOutside() {
   const lenders = await createAuthority('Authority of lenders', VALID);
   const gatewayName = [{ type: 'dns', value: 'gateway' }] as const;
   const lender = await issueCertificate(lenders, gatewayName, VALID, ['clientAuth']);
-  const names = await startDnsServer(
+  await startDnsServer(
     (name, type) => (type === 'A' && name.endsWith(RECEIVER_NAME) ? [PARTNER.ipv4] : { rcode: 3 }),
     { host: PARTNER.ipv4, port: 53 },
   );
@@ -152,9 +152,6 @@ export async function startOutside() {
     answerWith: (code: 200 | 503) => void (status = code),
     /** Ids of events that arrived and were verified. */
     arrived,
-    async close() {
-      await Promise.all([shop.close(), gateway.close(), receiver.close(), names.close()]);
-    },
   };
 }
 export type Outside = Awaited<ReturnType<typeof startOutside>>;

@@ -3,33 +3,43 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials, Outside } from './partner';
 import type { Project } from './project';
 
-/** What `--json` prints, before the first step. */
-export const newFigures = () => ({
-  ready_s: 0,
-  image_mb: 0,
+export const newReckoning = () => ({
   quotes: 0,
   quotes_lost: 0,
   notifications: 0,
   notifications_lost: 0,
   miscounted: 0,
+});
+
+/** What `--json` prints, before the first step. */
+export const newFigures = () => ({
+  ready_s: 0,
+  image_mb: 0,
+  ...newReckoning(),
   killed: [] as string[],
   pods: {} as Record<string, number>,
   stopped_cleanly: false,
   restored: false,
 });
 
-/** What the steps share. */
-export interface Scene {
-  readonly project: Project;
+/** What the traffic of shops and lenders needs. */
+export interface Served {
+  readonly project: Pick<Project, 'sql'>;
   readonly outside: Outside;
   credentials: Credentials;
   /** Ids of quotes that were answered with 200. */
   readonly answered: string[];
+  readonly figures: ReturnType<typeof newReckoning>;
+}
+
+/** What the steps share. */
+export interface Scene extends Served {
+  readonly project: Project;
   readonly figures: ReturnType<typeof newFigures>;
 }
 
 /** Lets shops and a lender's integration work during `work`, and reckons. @returns requests of shops that were not answered with 200. */
-export async function underTraffic(scene: Scene, work: () => Promise<void>): Promise<readonly string[]> {
+export async function underTraffic(scene: Served, work: () => Promise<void>): Promise<readonly string[]> {
   const { outside, credentials, answered } = scene;
   const traffic = outside.traffic(credentials);
   const rest = () => sleep(1_500);
@@ -48,12 +58,12 @@ export async function underTraffic(scene: Scene, work: () => Promise<void>): Pro
 }
 
 /** The same for work that may cost nobody an answer. */
-export async function unnoticed(scene: Scene, work: () => Promise<void>): Promise<void> {
+export async function unnoticed(scene: Served, work: () => Promise<void>): Promise<void> {
   deepStrictEqual(await underTraffic(scene, work), []);
 }
 
 /** Holds what was answered and what arrived against the database: each quote is stored, each notification delivered and counted once. */
-export async function reckon({ project, outside, answered, figures }: Scene): Promise<void> {
+export async function reckon({ project, outside, answered, figures }: Served): Promise<void> {
   const open = 'select event_id from notifications where end_state is null';
   for (let tries = 0; (await project.sql(open)).length > 0; tries += 1) {
     if (tries > 240)

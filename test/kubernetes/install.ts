@@ -1,0 +1,178 @@
+import { deepStrictEqual, match, ok, strictEqual } from 'node:assert';
+import { randomBytes } from 'node:crypto';
+import { parse, stringify } from 'yaml';
+import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
+import { MACHINE } from '../containers/partner';
+import { fileOfPage } from '../support/handbook';
+import { VALID } from '../support/tls';
+import { surroundings } from './surroundings';
+import type { Scene } from './cluster';
+
+export const INSTALL =
+  'helm upgrade --install quotes deploy/helm --namespace quotes --values quotes.yaml --wait --timeout 10m';
+const password = () => randomBytes(24).toString('hex');
+
+/** What the page asks its reader to bring: stores, files and values. */
+async function brought({ project, outside }: Scene): Promise<void> {
+  const logins = 'POSTGRES QUOTES_DB QUOTES_API_DB QUOTES_WORKER_DB QUOTES_OPS_DB TEMPORAL_DB'.split(' ');
+  const passwords = Object.fromEntries(logins.map((name) => [`${name}_PASSWORD`, password()]));
+  const redisPassword = password();
+  const stores = await createAuthority('Authority of stores', VALID);
+  const temporals = await createAuthority('Authority of Temporal', VALID);
+  const issued = async (authority: typeof stores, names: readonly string[]) => {
+    const both = await issueCertificate(
+      authority,
+      names.map((value) => ({ type: 'dns', value })),
+      VALID,
+      ['serverAuth', 'clientAuth'],
+    );
+    return { 'ca.pem': authority.cert, 'cert.pem': both.cert, 'key.pem': both.key };
+  };
+  const pem = await outside.certificate();
+  project.write(
+    'surroundings.yaml',
+    surroundings({
+      passwords,
+      redisPassword,
+      secrets: {
+        'quotes/postgres-tls': await issued(stores, ['quotes-rw']),
+        'quotes/redis-tls': await issued(stores, ['redis']),
+        'temporal/temporal-tls': await issued(temporals, ['temporal', 'temporal-frontend.temporal']),
+        'ingress-nginx/tls': { 'tls.pem': pem },
+        'gateway/tls': { 'tls.pem': pem },
+      },
+    }),
+  );
+  const database = (login: string, name: string) =>
+    `DATABASE_URL=postgres://${login}:${passwords[`${name}_DB_PASSWORD`]}@quotes-rw:5432/quotes?sslmode=verify-full&sslrootcert=/run/stores/ca.pem\n`;
+  const keys = `WEBHOOK_KEYS=k1:${randomBytes(32).toString('base64')}\n`;
+  project.write('migrate.env', database('quotes', 'QUOTES'));
+  project.write(
+    'api.env',
+    `${database('quotes_api', 'QUOTES_API')}REDIS_URL=rediss://:${redisPassword}@redis:6379\n`,
+  );
+  project.write('worker.env', database('quotes_worker', 'QUOTES_WORKER') + keys);
+  project.write('ops.env', database('quotes_ops', 'QUOTES_OPS') + keys);
+  for (const [name, text] of Object.entries(await issued(temporals, ['client']))) project.write(name, text);
+  project.write('stores.pem', stores.cert);
+  project.write('partners.pem', outside.receiver.ca);
+  project.write('stores.yaml', fileOfPage('kubernetes', '# stores.yaml'));
+  // The partner's authority is a private one; a partner has fewer calls a minute; the machine may be busy.
+  const { authorities, api, ...values } = parse(fileOfPage('kubernetes', '# quotes.yaml'));
+  project.write(
+    'quotes.yaml',
+    stringify({
+      ...values,
+      api: { ...api, env: { RATE_LIMIT_PER_MINUTE: 100_000, DATABASE_TIMEOUT_MS: 20_000 } },
+      authorities: { ...authorities, partners: { configMapName: 'quotes-partners' } },
+    }),
+  );
+}
+
+/** From an empty cluster, by the commands of the page. */
+export async function installs(scene: Scene): Promise<void> {
+  const { project, figures, outside } = scene;
+  await brought(scene);
+  await project.page('kubectl create namespace quotes');
+  await project.page('kubectl label namespace quotes pod-security.kubernetes.io/enforce=restricted');
+  await project.page('kubectl config set-context --current --namespace=quotes');
+  await project.run('kubectl apply -f surroundings.yaml');
+  await project.run('kubectl wait --for=condition=Ready pod --all --all-namespaces --timeout=300s');
+  await project.page(
+    'for each in migrate api worker ops; do kubectl create secret generic quotes-$each --from-env-file=$each.env; done',
+  );
+  await project.page(
+    'kubectl create secret generic quotes-temporal --from-file=ca.pem --from-file=cert.pem --from-file=key.pem',
+  );
+  await project.page('kubectl create configmap quotes-stores --from-file=ca.pem=stores.pem');
+  await project.run('kubectl create configmap quotes-partners --from-file=ca.pem=partners.pem');
+  await project.page('kubectl apply -f stores.yaml');
+  const startedAt = Date.now();
+  match(await project.page(INSTALL), /^STATUS: deployed$/m);
+  await project.settled();
+  figures.ready_s = Math.round((Date.now() - startedAt) / 1_000);
+
+  await project.page(
+    'kubectl scale deployment/quotes-ops --replicas=1 && kubectl rollout status deployment/quotes-ops',
+  );
+  project.useShell(
+    'ops() { kubectl exec -i deployment/quotes-ops -- env OPS_ACTOR=jane.doe node dist/bin/ops.js "$@"; }',
+  );
+  await project.page("ops partners create --name 'Example Ltd'");
+  const created = await project.page(
+    'ops webhooks create --partner P100001 --environment live --url https://hooks.partner.example/hooks',
+  );
+  const secret = /whsec_[\w+/=]+/.exec(created)?.[0];
+  ok(secret, created);
+  outside.trust(secret);
+  match(
+    await project.page('ops webhooks test --partner P100001 --environment live --wait'),
+    /^Delivered test notification/,
+  );
+  strictEqual(outside.arrived.size, 1);
+  // It ends with 1, as no backup was made.
+  match((await project.try(project.words('ops status'))).out, /quotes-api/);
+}
+
+/** A shop with a list of products, and the keys with which it and a lender's integration call. */
+export async function serves(scene: Scene): Promise<void> {
+  const { project, outside, answered } = scene;
+  project.write(
+    'merchants.json',
+    JSON.stringify([{ merchant_id: 'M200001', trading_name: 'Example Furniture', fca_authorised: true }]),
+  );
+  await project.page('ops merchants import - < merchants.json');
+  project.write(
+    'products.csv',
+    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount\nM200001,Classic credit 12 months,lender_a,12,9.9,250.00,25000.00\n',
+  );
+  await project.run('ops products import - --csv < products.csv');
+  const { key = '' } = await project.ops('keys create --partner P100001 --environment live');
+  const { key: serviceKey = '' } = await project.ops(
+    'service-keys create --name Gateway --lender lender_a --environment live',
+  );
+  scene.credentials = { key, serviceKey };
+  const quoted = await outside.quote(key, MACHINE.ipv4);
+  strictEqual(quoted.status, 200, JSON.stringify(quoted.body));
+  answered.push(quoted.body.data.service_quote_id);
+}
+
+/** Whether a pod gets a connection, as a process in it sees it. */
+export async function policies({ project, figures }: Scene): Promise<void> {
+  const reached = async (from: string, targets: readonly string[]) => {
+    const program = `
+      for (const one of process.argv.slice(1)) {
+        const [host, port] = one.split(':');
+        const socket = require('node:net').connect({ host, port, timeout: 3000 });
+        for (const end of ['connect', 'timeout', 'error']) socket.once(end, () => { if (end === 'connect') console.log(one); socket.destroy(); });
+      }`;
+    const out = await project.run(`kubectl exec ${from} -- node -e "${program}" ${targets.join(' ')}`);
+    return out
+      .split('\n')
+      .filter((line) => line !== '')
+      .toSorted();
+  };
+  const targets = {
+    postgres: 'quotes-rw:5432',
+    redis: 'redis:6379',
+    temporal: 'temporal-frontend.temporal:7233',
+    public: 'quotes-api:80',
+    internal: 'quotes-internal:80',
+    partner: 'hooks.partner.example:443',
+  };
+  const all = Object.values(targets);
+  const { postgres, redis, temporal, partner } = targets;
+  const found = {
+    stranger: await reached('stranger', all),
+    api: await reached('deployment/quotes-api', all),
+    worker: await reached('deployment/quotes-worker', all),
+    ops: await reached('deployment/quotes-ops', all),
+  };
+  deepStrictEqual(found, {
+    stranger: [partner, temporal].toSorted(),
+    api: [postgres, redis].toSorted(),
+    worker: [partner, postgres, temporal].toSorted(),
+    ops: [postgres, temporal].toSorted(),
+  });
+  figures.policies_enforced = true;
+}
