@@ -146,6 +146,7 @@ export async function nodeLost(scene: Scene): Promise<void> {
         .some((one) => one.node === node);
     while (await there()) await sleep(500);
     await project.settled();
+    await project.page('kubectl delete node NODE', { NODE: node });
   });
   const last = lost.map((one) => Date.parse(one.slice(0, 24))).reduce((a, b) => Math.max(a, b), frozenAt);
   figures.node_lost_s = Math.round((last - frozenAt) / 1_000);
@@ -166,7 +167,7 @@ export async function uninstalls({ project }: Scene): Promise<void> {
       `kubectl get ${kinds} -l app.kubernetes.io/instance=quotes -o name --field-selector metadata.namespace=quotes`,
     );
     if (left === '') break;
-    if (tries > 90) strictEqual(left, '');
+    if (tries > 120) strictEqual(left, '');
     await sleep(1_000);
   }
 }
