@@ -4,7 +4,7 @@ import { parse, stringify } from 'yaml';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { MACHINE } from '../containers/partner';
 import { fileOfPage } from '../support/handbook';
-import { VALID } from '../support/tls';
+import { VALID } from '../../testbed/tls';
 import { surroundings } from './surroundings';
 import type { Scene } from './cluster';
 
