@@ -137,7 +137,6 @@ docker image prune -f >/dev/null
 docker builder prune -f --keep-storage 8GB >/dev/null 2>&1 || true
 docker network prune -f >/dev/null && docker volume prune -af >/dev/null
 bash test/containers/images/make.sh "$tools"
-ln -s "$(node_modules/.bin/tsx -e "require('./test/support/helm').findHelm().then(console.log)")" "$work/bin/helm"
 
 if [ "$1" = shell ]; then
   machine bash

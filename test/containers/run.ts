@@ -13,7 +13,6 @@ import {
   temporalLost,
   temporalUpgrade,
 } from './interruptions';
-import { kubernetes } from './kubernetes';
 import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
@@ -28,7 +27,6 @@ const run = async () =>
       ['every container is guarded and bounded as the file says', guarded],
       ['answers a quote, delivers to a partner outside, opens an application for a lender', firstDay],
       ['ports are open and closed as the page says', network],
-      ['pods of the Helm chart: one is killed, a node is drained, nothing is lost', kubernetes],
       ['a rolling restart to another release and back loses nothing', rollingRestart],
       ['another Temporal takes over', temporalUpgrade],
       ['a Temporal that lost its databases is set up anew', temporalLost],

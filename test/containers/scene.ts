@@ -17,7 +17,6 @@ export const newFigures = () => ({
   image_mb: 0,
   ...newReckoning(),
   killed: [] as string[],
-  pods: {} as Record<string, number>,
   stopped_cleanly: false,
   restored: false,
 });

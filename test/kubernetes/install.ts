@@ -76,7 +76,8 @@ export async function installs(scene: Scene): Promise<void> {
   await project.page('kubectl create namespace quotes');
   await project.page('kubectl label namespace quotes pod-security.kubernetes.io/enforce=restricted');
   await project.page('kubectl config set-context --current --namespace=quotes');
-  await project.run('kubectl apply -f surroundings.yaml');
+  // A namespace takes pods once its service account has been made.
+  await project.run('until kubectl apply -f surroundings.yaml; do sleep 1; done');
   await project.run('kubectl wait --for=condition=Ready pod --all --all-namespaces --timeout=300s');
   await project.page(
     'for each in migrate api worker ops; do kubectl create secret generic quotes-$each --from-env-file=$each.env; done',

@@ -51,7 +51,10 @@ export async function crowded(scene: Scene): Promise<void> {
 
 /** Each node in turn, as somebody does who updates them. */
 export async function drains(scene: Scene): Promise<void> {
-  const { project, figures } = scene;
+  const { project, figures, outside } = scene;
+  const before = outside.receiver.received.length;
+  // Slow enough for requests to be under way when their worker is told to stop.
+  outside.answerAfter(1_000);
   await unnoticed(scene, async () => {
     for (const node of ['node1', 'node2', 'node3']) {
       await project.run(`kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data --timeout=180s`);
@@ -60,6 +63,14 @@ export async function drains(scene: Scene): Promise<void> {
       await project.run(`kubectl uncordon ${node}`);
     }
   });
+  outside.answerAfter(0);
+  const ids = outside.receiver.received.slice(before).map(({ eventId }) => eventId);
+  ok(ids.length > 0);
+  deepStrictEqual(
+    ids.filter((id, nth) => ids.indexOf(id) !== nth),
+    [],
+    'a notification arrived twice',
+  );
   figures.drained = true;
 }
 
