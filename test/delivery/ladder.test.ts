@@ -339,7 +339,8 @@ describe('when every slot of the endpoint is taken', () => {
     const ended = await sql.begin(async (tx) => {
       await tx`select 1 from deliveries where notification_id = ${notificationId} for update`;
       const end = endOf(handle);
-      const blocked = () => tx<{ count: number }[]>`select count(*)::int from pg_locks where not granted`;
+      const blocked = () => sql<{ count: number }[]>`
+        select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       await until(async () => (await blocked())[0]?.count === 1, 'its row is locked', 40_000);
       await handle.cancel();
       return { end };
