@@ -9,6 +9,7 @@ const { isMainThread } = require('node:worker_threads');
  * its row, and waits (docs/decisions/deliveries.md). Without this file everything works, and costs more.
  */
 if (!isMainThread) {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its script, below
   const { runInContext } = Script.prototype;
   Script.prototype.runInContext = function (context, { timeout: _, ...options } = {}) {
     return runInContext.call(this, context, options);
