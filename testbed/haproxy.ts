@@ -33,7 +33,7 @@ export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
       page.includes(`\nhaproxy_server_status{proxy="api",server="${name}",state="UP"} 1\n`);
     return up('api-1') && (another === undefined || up('api-2'));
   };
-  const { output, close } = await startWithFiles({
+  const { output, end, close } = await startWithFiles({
     name: 'haproxy',
     serves,
     command: (file) => ['haproxy', '-db', '-f', 'deploy/proxy/haproxy.cfg', '-p', file('haproxy.pid')],
@@ -57,6 +57,7 @@ export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
     healthUrl: `http://127.0.0.1:${internal}/health`,
     ca: tls.ca,
     output,
+    end,
     close,
   };
 }

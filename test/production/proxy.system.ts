@@ -154,6 +154,23 @@ describe('the log', () => {
   });
 });
 
+test('a reload or stop closes no connection on which a call may be under way', async () => {
+  const other = await startHaProxy(api);
+  const socket = openTls({ port: Number(new URL(other.url).port), ca: other.ca });
+  await once(socket, 'secureConnect');
+  const asked = async () => {
+    socket.write(quoteBytes(api));
+    return String((await once(socket, 'data'))[0]);
+  };
+  expect(await asked()).toMatch(/^HTTP\/1.1 200 /);
+  const ended = other.end('SIGUSR1');
+  const listens = () => fetch(other.plainUrl, { headers: { connection: 'close' } }).catch(() => undefined);
+  await until(async () => (await listens()) === undefined, 'it stops to listen');
+  expect(await asked()).toMatch(/^HTTP\/1.1 200 [^]*\r\nconnection: close\r\n/i);
+  expect(await ended).toBe(0);
+  await other.close();
+}, 60_000);
+
 describe('an address that floods', () => {
   test('has its calls delayed, but none with a valid key, not even the first of a new one', async () => {
     let refused = await exchange(target, madeUp(0));
