@@ -8,13 +8,19 @@ const OF_EMOJI = new RegExp(
 /** Characters that show nothing, or change how others are shown: a control, a direction mark, half of a pair, U+200B, a blank. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/u;
 const WHITE_SPACE = /\p{White_Space}/u;
+/** What other programs make of UTF-8 that they take for Windows-1252 (of é, £, –), and of bytes that they cannot read. */
+const MISREAD = /[\u00C2\u00C3][\u00A1-\u00BF\u0178\u2030\u0153]|\u00E2\u20AC.|\uFFFD/u;
 
 /**
- * Why a text is no name for shoppers: it contains a character that they cannot see, or that looks like another one.
+ * Why a text is no name for shoppers: it contains a character that they cannot see, or that looks like another one,
+ * or a program has taken its UTF-8 for something else.
  * @param name in NFC, without white space at either end
  * @returns the fault with code point and position (in characters, from 1), to follow the name of a field; null when there is none
  */
 export function nameFault(name: string): string | null {
+  const misread = MISREAD.exec(name);
+  if (misread !== null)
+    return `was read in the wrong character set ("${misread[0]}" in it): open and save the file as UTF-8`;
   const emoji = new Set([...name.matchAll(OF_EMOJI)].map(({ index }) => index));
   let [index, position, before] = [0, 0, ''];
   for (const character of name) {

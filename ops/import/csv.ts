@@ -31,14 +31,15 @@ const OTHER_SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'vertical bars'
 export function parseCsv(text: string, types: CsvTypes): CsvRows {
   if (SEP_LINE.test(text))
     refuseFile('Line 1 (sep=) is for Excel alone: delete it, and separate the cells of a line by commas.');
-  const [heading, ...records] = recordsOf(text);
-  if (heading === undefined) return refuseFile('The file is empty: a heading and rows are expected.');
-  const head = heading.cells.map((name) => name.trim());
+  const [line = ''] = text.split(/[\r\n]/, 1);
   for (const [separator, words] of Object.entries(OTHER_SEPARATORS))
-    if (head.length === 1 && head[0]?.includes(separator))
+    if (!line.includes(',') && line.includes(separator))
       refuseFile(
         `The heading has one cell only: the cells of a line must be separated by commas, not by ${words}.`,
       );
+  const [heading, ...records] = recordsOf(text);
+  if (heading === undefined) return refuseFile('The file is empty: a heading and rows are expected.');
+  const head = heading.cells.map((name) => name.trim());
   const twice = head.find((name, place) => name !== '' && head.indexOf(name) !== place);
   if (twice !== undefined) refuseFile(`The heading "${printable(twice)}" occurs twice.`);
   const faults: Fault[] = [];
@@ -121,9 +122,11 @@ function typed(cell: string, name: string, types: CsvTypes): unknown {
   }
 }
 
-/** What a spreadsheet writes into a cell of text that has no value. */
+/** What a spreadsheet has made of a cell of text. */
 function sheetText(cell: string): string | null {
   if (/^#(#+|N\/A|NV|[A-Z/0]+[!?])$/.test(cell)) return 'the spreadsheet shows an error there';
+  if (/^\d([.,]\d+)?E\+\d+$/.test(cell))
+    return 'was taken for a number by the spreadsheet: give the column the format Text';
   return cell.startsWith('=') ? 'is a formula: save the file with values instead' : null;
 }
 

@@ -17,6 +17,15 @@ describe('a name', () => {
     ['1\ufe0f2 months', 'must not contain characters that show nothing (U+FE0F at character 2)'],
     ['\u{1f6cb}\u200d12', 'must not contain characters that show nothing (U+200D at character 2)'],
     ['Classic\u00a012', 'must not contain white space other than single spaces (U+00A0 at character 8)'],
+    [
+      'Caf\u00c3\u00a9',
+      'was read in the wrong character set ("\u00c3\u00a9" in it): open and save the file as UTF-8',
+    ],
+    [
+      '0 % \u00e2\u20ac\u201c 6',
+      'was read in the wrong character set ("\u00e2\u20ac\u201c" in it): open and save the file as UTF-8',
+    ],
+    ['Caf\ufffd', 'was read in the wrong character set ("\ufffd" in it): open and save the file as UTF-8'],
     ['\u{1f6cb} a  b', 'must not contain two spaces in a row (U+0020 at character 5)'],
   ])('with what nobody sees is refused, naming code point and position: %j', async (name, message) => {
     expect(await ops.importFaults('products', named(name))).toEqual([`1 credit_product ${message}`]);
@@ -25,22 +34,23 @@ describe('a name', () => {
     ]);
     await ops.refuses(1, `The name ${message}`.replaceAll(/[+()]/g, '.'), 'partners create --name', name);
     const format = ['--reference-format', '\\d{9}'];
-    await ops.refuses(1, /The name must not/, 'lenders create lender_n --name', name, ...format);
+    await ops.refuses(1, /The name (must not|was read)/, 'lenders create lender_n --name', name, ...format);
   });
 
-  test('with emoji is taken, and stored in one form', async () => {
+  test('with emoji or accents is taken, and stored in one form', async () => {
     const names = [
       'Sofa \u{1f6cb}\ufe0f',
       '\u{1f469}\u{1f3fd}\u200d\u{1f4bb} 12',
       '\u2764\ufe0f\u200d\u{1f525}',
       '1\ufe0f\u20e3 Cafe\u0301',
+      '\u201cCAF\u00c9\u201d \u00a31 S\u00c3O \u00c2\u20ac',
     ];
-    expect((await ops.import('products', named(...names))).json()).toMatchObject({ created: 4 });
+    expect((await ops.import('products', named(...names))).json()).toMatchObject({ created: 5 });
     expect(await ops.column('credit_product', 'products list --merchant M300002')).toEqual(
       names.map((name) => name.normalize('NFC')),
     );
     // The same file again changes nothing.
-    expect((await ops.import('products', named(...names))).json()).toMatchObject({ unchanged: 4 });
+    expect((await ops.import('products', named(...names))).json()).toMatchObject({ unchanged: 5 });
     const [last = ''] = names.slice(-1);
     expect(await ops.importFaults('products', named(last, last.normalize('NFC')))).toEqual([
       '2 credit_product is the same as in row 1',
