@@ -6,7 +6,7 @@ const swc = (syntax) => [
 
 /** Real Postgres per run (globalSetup), one database per test file (test/support). */
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/environment.ts',
   roots: ['<rootDir>/test', '<rootDir>/clients'],
   testMatch: ['**/*.test.ts'],
   transform: {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { useService } from '../support/service';
 import { until } from '../../testbed/until';
@@ -107,7 +108,8 @@ test('an endpoint removed between two attempts: the notification is held, a test
 }, 60_000);
 
 test('40 events wait while the endpoint hangs: webhooks show has the attempts under way', async () => {
-  receiver.behave(() => () => undefined);
+  const hanging: ServerResponse[] = [];
+  receiver.behave(() => (response) => void hanging.push(response));
   for (let nth = 0; nth < 40; nth += 1) await store(`app_waiting_${nth}`);
   await until(() => receiver.received.length === 16, 'all slots are taken', 30_000);
   const shown = await opsJson(api.databaseUrl, 'webhooks', 'show', endpoint.endpointId);
@@ -115,6 +117,9 @@ test('40 events wait while the endpoint hangs: webhooks show has the attempts un
   expect(shown.last_attempts).toHaveLength(16);
   for (const attempt of shown.last_attempts)
     expect(attempt).toMatchObject({ outcome: null, finished_at: null, attempt_number: 1 });
+  // Else the tests behind it wait for the slots.
+  receiver.behave(() => 200);
+  for (const response of hanging) response.end();
 }, 60_000);
 
 // Names that lead to private addresses are tried in test/outbound, by the sender.

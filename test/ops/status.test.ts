@@ -2,7 +2,7 @@ import { appendOperatorEvents } from '../../db/audit/operator-events';
 import { listProcesses, writeBeat, writeStop, type Beat } from '../../db/processes';
 import { databaseFigures, refreshFigures } from '../../db/figures';
 import { openApplication } from '../support/applications';
-import { openDatabaseAt } from '../support/database';
+import { empty, openDatabaseAt } from '../support/database';
 import { asRole } from '../../testbed/roles';
 import { advanceServiceClock, newPartner, setServiceClock } from '../../testbed/notifications';
 import { startTestService } from '../support/service';
@@ -20,8 +20,8 @@ const beat = (one: Beat) => writeBeat(database.db, one);
 const run = () => ops.run(['status']);
 
 beforeEach(async () => {
-  await database.sql`truncate processes, outages, backups, delivery_pauses`;
-  await database.sql.unsafe(`alter table operator_events disable trigger user; truncate operator_events;
+  await empty(database, 'processes', 'outages', 'backups', 'delivery_pauses');
+  await database.sql.unsafe(`alter table operator_events disable trigger user; delete from operator_events;
     alter table operator_events enable trigger user`);
   ops.temporal = {
     describeDeployment: async () => ({ current: '1.2.0', ramping: null, builds: [] }),

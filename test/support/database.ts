@@ -53,6 +53,10 @@ export function openDatabaseAt(
   return { ...connectDatabase({ url, ...usual, ...more }), url };
 }
 
+/** Empties these tables. To truncate one takes a tenth of a second: each partition and each of its indexes is a file. */
+export const empty = async ({ sql }: Pick<Database, 'sql'>, ...tables: readonly string[]) =>
+  void (await sql.unsafe(tables.map((table) => `delete from ${table}`).join(';')));
+
 /** Listens for changes of the catalogue, as an API process does. */
 export const catalogueFeed = (url: string, onChange: (subject: string) => void) =>
   openChangeFeed({

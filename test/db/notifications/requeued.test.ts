@@ -8,7 +8,7 @@ import { findForPartner } from '../../../db/notifications/partner';
 import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
-import { useDatabase } from '../../support/database';
+import { empty, useDatabase } from '../../support/database';
 import {
   advanceServiceClock,
   newPartner,
@@ -24,7 +24,14 @@ const database = useDatabase({ poolSize: 4 });
 let tenant: Tenant;
 beforeEach(async () => {
   await setServiceClock(database, null);
-  await database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
+  await empty(
+    database,
+    'notifications',
+    'deliveries',
+    'delivery_attempts',
+    'monthly_counts',
+    'delivery_pauses',
+  );
   tenant = { partnerId: (await newPartner(database)).partnerId, environment: 'sandbox' };
 });
 
