@@ -19,6 +19,12 @@ export const inScope = ({ lender, environment }: KeyBinding) =>
     isNull(creditApplications.simulated),
   );
 
+export const isInScope = (
+  application: KeyBinding & { readonly simulated: number | null },
+  { lender, environment }: KeyBinding,
+) =>
+  application.lender === lender && application.environment === environment && application.simulated === null;
+
 export interface ServiceCaller extends KeyBinding {
   readonly keyId: string;
 }

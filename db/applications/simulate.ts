@@ -80,11 +80,12 @@ const NEXT = `
   select coalesce(max(simulated), 0)::int + 1 as next, ${msText('service_now()')} as "nowMs" from credit_applications
   where quote_id = $1 and simulated is not null`;
 
+// Without its offset, before Postgres has counted the rows, all simulated applications of the partner would be read.
 const FREE = `
   select wanted as reference from unnest($1::text[]) with ordinality w (wanted, at)
   where not exists (
     select from credit_applications
-    where partner_id = $2 and lender = $3 and lender_reference = wanted and simulated is not null)
+    where partner_id = $2 and lender = $3 and lender_reference = wanted and simulated is not null offset 0)
   order by at limit 1`;
 
 /** A reference of the lender's form that no simulated application of the partner has; null when none is found. */

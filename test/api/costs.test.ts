@@ -47,6 +47,7 @@ const plans: { readonly pool: Pool; readonly ms: number; readonly plan: Plan }[]
 let real = '';
 let simulated = '';
 let failed = '';
+let toResend: string[] = [];
 let quoteId = '';
 
 interface Plan {
@@ -84,8 +85,9 @@ beforeAll(async () => {
     insert into change_log (actor, action, subject, details)
     select 'key_x', 'notifications.resend', notification_id, '{}' from notifications where end_state = 'failed' limit ${EACH}`;
   ({ quoteId } = await storeQuote(database, { partnerId: PARTNER_ID }));
-  const [one] = await sql`select min(notification_id) as id from notifications where end_state = 'failed'`;
-  failed = String(one?.['id']);
+  const some = await sql`
+    select notification_id as id from notifications where end_state = 'failed' order by 1 limit 3`;
+  [failed = '', ...toResend] = some.map(({ id }) => String(id));
 
   const name = new URL(database.url).pathname.slice(1);
   for (const [setting, value] of [
@@ -171,7 +173,7 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
     pool: 'writes',
     rows: 100,
     pages: 500,
-    call: (q) => q.resendNotification(failed, { owner: OWNER, keyId: 'key_x' }),
+    call: (q) => q.resendNotification(toResend.pop() ?? '', { owner: OWNER, keyId: 'key_x' }),
   },
   countRecoverable: {
     pool: 'reads',
@@ -183,7 +185,10 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
     pool: 'writes',
     rows: 25_200,
     pages: 60_000,
-    call: (q) => q.recoverNotifications(span()),
+    call: async (q) => {
+      await q.recoverNotifications(span());
+      await database.sql`update recoveries set state = 'done' where state = 'running'`;
+    },
   },
   // All that the recovery has sent; the answer is remembered for twenty times as long as it took.
   recoveryProgress: {
@@ -237,7 +242,7 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
     pool: 'own',
     rows: 300,
     pages: 2_000,
-    call: (q) => q.recordLenderEvent(lenderEvent('le_cost')),
+    call: (q) => q.recordLenderEvent(lenderEvent(`le_${newEventId(new Date())}`)),
   },
   findApplication: { pool: 'own', rows: 100, pages: 300, call: (q) => q.findApplication(real, SERVICE) },
   applicationExists: { pool: 'own', rows: 2, pages: 20, call: (q) => q.applicationExists(real, SERVICE) },
@@ -323,19 +328,10 @@ async function expectWithinBound(name: string, cost: Cost): Promise<void> {
   });
 }
 
-test("a lender's event reads no more before Postgres has counted the rows", () =>
-  expectWithinBound('recordLenderEvent, new database', {
-    ...COSTS.recordLenderEvent,
-    call: (q) => q.recordLenderEvent(lenderEvent('le_first')),
-  }));
+describe.each(['before', 'after'])('%s Postgres has counted the rows', (when) => {
+  if (when === 'after') beforeAll(() => database.sql.unsafe('analyze'));
 
-describe('when Postgres has counted the rows', () => {
-  beforeAll(() => database.sql.unsafe('analyze'));
-
-  test.each([...Object.entries(COSTS), ...Object.entries(OF_QUOTES)])(
-    '%s reads no more than its bound',
-    expectWithinBound,
-  );
+  test.each(Object.entries({ ...COSTS, ...OF_QUOTES }))('%s reads no more than its bound', expectWithinBound);
 });
 
 test('the progress of a recovery is read once for all that ask at the same time', async () => {
