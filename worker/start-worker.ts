@@ -190,7 +190,7 @@ function connectPools(
   const pool = { url: databaseUrl, applicationName: 'pfqs worker', statementTimeoutMs: databaseTimeoutMs };
   const forPrepared = Math.ceil(databasePoolSize / 2);
   const database = connectDatabase({ ...pool, poolSize: databasePoolSize - forPrepared });
-  const prepared = connectDatabase({ ...pool, poolSize: forPrepared, plannedOnce: true });
+  const prepared = connectDatabase({ ...pool, poolSize: forPrepared, byIndex: true });
   closers.add(() => Promise.all([database.close(), prepared.close(), tracing?.close()]));
   return { database, sql: prepared.sql };
 }

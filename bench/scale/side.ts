@@ -46,7 +46,7 @@ export async function openSide(bench: Bench, { name, postgres, server, past }: S
     /** As its owner. */
     owner,
     /** As a worker has it. */
-    prepared: open(asRole(url, 'worker'), { plannedOnce: true }),
+    prepared: open(asRole(url, 'worker'), { byIndex: true }),
     /** As an API process has it for pages. */
     pages: open(asRole(url, 'api'), { poolSize: 2, byIndex: true }),
     api,

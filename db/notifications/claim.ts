@@ -124,10 +124,11 @@ const interruptionsOf = (reader: Reader, claimed: readonly NotificationRef[]) =>
     claimed.map(({ notificationId }) => notificationId),
   ).catch(() => []);
 
+// Each row is found by its id: planned when the table is empty, a join with the list would read all rows.
 const MARK_STARTED = `
   ${updateText('start', {})}
-  from unnest($1::text[], $2::text[]) as s (notification_id, generation)
-  where d.notification_id = s.notification_id and d.generation::text = s.generation and ${fromText('start')}`;
+  where d.notification_id = any($1::text[]) and ${fromText('start')}
+    and (d.notification_id, d.generation::text) in (select * from unnest($1::text[], $2::text[]))`;
 
 /** Records that workflows exist, unless their first attempt has recorded it. */
 export async function markStarted(reader: Reader, started: readonly NotificationRef[]): Promise<void> {
@@ -159,17 +160,23 @@ export const LOST_AT = `select max(happened_at) from operator_events where kind 
 /** The wake that follows an order was lost when its workflow has not read it after so long. */
 const WAKE_LOST_SECONDS = 30;
 
-// The first moment bounds what is read of the index.
+const CHECKED = `coalesce(checked_at, started_at, '-infinity')`;
+
+// The orders are those of the indexes: planned when the table is empty, no other plan will do.
 const CLAIM_UNCHECKED = `
   with old as (
     select notification_id from deliveries
-    where state = 'started'
-      and coalesce(checked_at, started_at, '-infinity') <= (select service_now() - make_interval(secs => least($2::float8, ${WAKE_LOST_SECONDS})))
-      and greatest(ordered_at, coalesce(checked_at, started_at, '-infinity'))
-      <= service_now() - make_interval(secs => case when ordered_at is null then $2::float8 else least($2::float8, ${WAKE_LOST_SECONDS}) end)
-    limit $1::int for update skip locked)
+    where state = 'started' and ordered_at is null
+      and ${CHECKED} <= (select service_now() - make_interval(secs => $2::float8))
+    order by ${CHECKED} limit $1::int for update skip locked),
+  ordered as (
+    select notification_id from deliveries
+    where state = 'started' and greatest(ordered_at, ${CHECKED})
+      <= service_now() - make_interval(secs => least($2::float8, ${WAKE_LOST_SECONDS}))
+      and ordered_at <= (select service_now() - make_interval(secs => least($2::float8, ${WAKE_LOST_SECONDS})))
+    order by ordered_at limit $1::int for update skip locked)
   ${updateText('check', {})}
-  from old where d.notification_id = old.notification_id
+  where d.notification_id = any(array(select notification_id from ordered union all select notification_id from old limit $1::int))
   returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered`;
 
 /** `ordered`: its workflow has not read the last order of an operator. */
@@ -182,8 +189,7 @@ export const claimUnchecked = (
 ) => runPrepared<UncheckedNotification>(reader, CLAIM_UNCHECKED, [limit, olderThanMs / 1_000]);
 
 const REPAIRS_LOSS = `
-  exists (select from deliveries
-    where state = 'started' and coalesce(checked_at, started_at, '-infinity') < (${LOST_AT}))`;
+  coalesce((select ${CHECKED} from deliveries where state = 'started' order by 1 limit 1) < (${LOST_AT}), false)`;
 
 /** Whether started notifications have not been compared with Temporal since the last loss of workflows. */
 export const repairsLoss = async (reader: Reader): Promise<boolean> =>

@@ -89,9 +89,12 @@ export function updateText<E extends DeliveryEvent>(event: E, given: Given<E>): 
   return `update deliveries d set ${all.join(', ')}`;
 }
 
-/** The condition of such a text: the states in which the event may happen. */
+/**
+ * The condition of such a text: the states in which the event may happen. No index has it: planned when the table is empty,
+ * a row would be looked for among all of its state.
+ */
 export const fromText = (event: DeliveryEvent): string =>
-  `d.state in (${DELIVERY_CHANGES[event].from.map((state) => `'${state}'`).join(', ')})`;
+  `array_position(array[${DELIVERY_CHANGES[event].from.map((state) => `'${state}'`).join(', ')}], d.state) is not null`;
 
 /** Dispatchers listen here for due notifications, and recoverers for recoveries (`rcv_…`). */
 export const NOTIFICATIONS_CHANNEL = 'notifications';

@@ -10,9 +10,10 @@ export interface DatabaseConfig {
   readonly applicationName: string;
   /** Longest a statement may run, in milliseconds; the server ends it. 0: no limit. */
   readonly statementTimeoutMs: number;
-  /** Statements are prepared, and planned once a connection: planning over partitions is costly. */
-  readonly plannedOnce?: boolean;
-  /** The same, for statements that must follow an index without a sort. */
+  /**
+   * Statements are prepared and planned once a connection, as planning over partitions is costly. They follow an index
+   * without a sort, so that those planned on an empty table stay right when it fills.
+   */
   readonly byIndex?: boolean;
   /** Gets what Postgres reports beside its answers; by default it is ignored. */
   readonly onNotice?: (text: string) => void;
@@ -126,7 +127,6 @@ export function connectDatabase(config: DatabaseConfig): Database {
     backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
     connection: {
       ...connectionSettings(config),
-      ...(config.plannedOnce && { plan_cache_mode: 'force_generic_plan' }),
       ...(config.byIndex && BY_INDEX),
     },
   });

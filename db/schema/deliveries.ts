@@ -101,6 +101,10 @@ export const deliveries = pgTable(
     index('deliveries_checked')
       .on(sql`coalesce(${t.checkedAt}, ${t.startedAt}, '-infinity')`)
       .where(sql`${t.state} = 'started'`),
+    // It also looks for orders that a workflow has not read.
+    index('deliveries_ordered')
+      .on(t.orderedAt)
+      .where(sql`${t.orderedAt} is not null`),
     // The keeper goes from queue to queue (held_queues).
     index('deliveries_held')
       .on(t.partnerId, t.environment)

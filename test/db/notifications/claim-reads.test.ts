@@ -1,8 +1,15 @@
-import { claimDue, sweepQueues } from '../../../db/notifications/claim';
+import {
+  claimDue,
+  claimUnchecked,
+  markStarted,
+  repairsLoss,
+  sweepQueues,
+} from '../../../db/notifications/claim';
+import type { DbOrTransaction } from '../../../db/postgres/connect';
 import { useDatabase } from '../../support/database';
 
 /** Rows of `deliveries` that a claim reads, whatever is stored. */
-const database = useDatabase({ poolSize: 1, statementTimeoutMs: 60_000, plannedOnce: true });
+const database = useDatabase({ poolSize: 1, statementTimeoutMs: 60_000, byIndex: true });
 
 async function fill(rows: number, endpoints: number, due: string): Promise<void> {
   // To truncate would have everything planned anew.
@@ -29,23 +36,24 @@ async function fill(rows: number, endpoints: number, due: string): Promise<void>
     select notification_id, partner_id, environment, true, 'started', service_now(), 1 from tests`;
 }
 
+/** Rows that were read by indexes, and without one: of the session, since it reported them last. */
+async function counters(tx: DbOrTransaction): Promise<{ byIndex: number; without: number }> {
+  const [row] = await tx.execute<{ byIndex: number; without: number }>(`
+    select idx_tup_fetch::int as "byIndex", seq_tup_read::int as without
+    from pg_stat_xact_user_tables where relname = 'deliveries'`);
+  return row ?? { byIndex: Number.NaN, without: Number.NaN };
+}
+
 /** What a claim of the queues that a sweep finds took, and how many rows each read by indexes, and both without one. */
 async function read(): Promise<{ taken: number; swept: number; claimed: number; without: number }> {
   return database.db.transaction(async (tx) => {
-    // Of the session, since it reported them last.
-    const counters = async () => {
-      const [row] = await tx.execute<{ byIndex: number; without: number }>(`
-        select idx_tup_fetch::int as "byIndex", seq_tup_read::int as without
-        from pg_stat_xact_user_tables where relname = 'deliveries'`);
-      return row ?? { byIndex: Number.NaN, without: Number.NaN };
-    };
-    const before = await counters();
+    const before = await counters(tx);
     const { due } = await sweepQueues(tx, '');
-    const between = await counters();
+    const between = await counters(tx);
     const queues = due.length === 0 ? ['P000000/live'] : due.map(({ queue }) => queue).slice(0, 64);
     const of = { limit: 64, slots: 16, leaseMs: 10_000, graceMs: 0, queues };
     const taken = (await claimDue(tx, of)).claimed.length;
-    const after = await counters();
+    const after = await counters(tx);
     return {
       taken,
       swept: between.byIndex - before.byIndex,
@@ -55,9 +63,37 @@ async function read(): Promise<{ taken: number; swept: number; claimed: number; 
   });
 }
 
+/** How many rows are read to note that a delivery was started. */
+async function readNoting(): Promise<{ byIndex: number; without: number }> {
+  return database.db.transaction(async (tx) => {
+    const before = await counters(tx);
+    const [one] = await tx.execute<{ id: string }>(
+      'select notification_id as id from deliveries order by 1 limit 1',
+    );
+    await markStarted(tx, [{ notificationId: one?.id ?? 'none', generation: 1 }]);
+    const after = await counters(tx);
+    return { byIndex: after.byIndex - before.byIndex, without: after.without - before.without };
+  });
+}
+
+/** What the reconciler claims of started ones, and how many rows it reads. */
+async function readStarted(): Promise<{ claimed: number; byIndex: number; without: number }> {
+  return database.db.transaction(async (tx) => {
+    const before = await counters(tx);
+    await repairsLoss(tx);
+    const { length: claimed } = await claimUnchecked(tx, { limit: 50, olderThanMs: 60_000 });
+    const after = await counters(tx);
+    return { claimed, byIndex: after.byIndex - before.byIndex, without: after.without - before.without };
+  });
+}
+
 // As a worker that has been started long before: it has claimed from the empty table, and keeps those plans.
 beforeAll(async () => {
-  for (let times = 0; times < 8; times += 1) expect(await read()).toMatchObject({ taken: 0, without: 0 });
+  for (let times = 0; times < 8; times += 1) {
+    expect(await read()).toMatchObject({ taken: 0, without: 0 });
+    expect(await readStarted()).toMatchObject({ claimed: 0, without: 0 });
+    await readNoting();
+  }
 });
 
 test.each([
@@ -92,3 +128,27 @@ test('a paused partner with 5,000 due notifications costs a claim nothing', asyn
     expect(claim.claimed).toBe(0);
   }
 }, 15_000);
+
+test('to note one of 5,000 as started reads few', async () => {
+  await fill(5_000, 500, '-1 s');
+  const { byIndex, without } = await readNoting();
+  expect(without).toBe(0);
+  expect(byIndex).toBeLessThanOrEqual(10);
+});
+
+test('of 5,000 started ones that were checked within the minute the reconciler reads those of which an order was not read', async () => {
+  await fill(5_000, 500, '1 hour');
+  await database.sql`
+    update deliveries set state = 'started', started_at = service_now() - interval '1 hour', checked_at = service_now() - interval '40 s'`;
+  await database.sql`
+    update deliveries set ordered_at = service_now() - interval '35 s'
+    where notification_id in (select notification_id from deliveries order by 1 limit 5)`;
+  const first = await readStarted();
+  expect(first).toMatchObject({ claimed: 5, without: 0 });
+  expect(first.byIndex).toBeLessThanOrEqual(20);
+  // The others, a minute after they were.
+  await database.sql`update deliveries set checked_at = service_now() - interval '61 s'`;
+  const all = await readStarted();
+  expect(all).toMatchObject({ claimed: 50, without: 0 });
+  expect(all.byIndex).toBeLessThanOrEqual(220);
+});
