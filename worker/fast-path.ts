@@ -20,7 +20,11 @@ interface FastPathDeps {
   /** Most first attempts within workflow tasks: half of the workflow-task slots, which they occupy. */
   readonly slots: number;
   readonly monotonicMs: () => number;
+  readonly ownDelayMs: OwnDelay;
 }
+
+/** What an attempt takes longer at present because of this process (own-delay.ts), in milliseconds: it counts for no endpoint. */
+type OwnDelay = () => number;
 
 export type FastPath = ReturnType<typeof createFastPath>;
 
@@ -44,7 +48,7 @@ interface TakenSlot {
   leave(): void;
 }
 
-export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
+export function createFastPath({ speed, slots, monotonicMs, ownDelayMs }: FastPathDeps) {
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
 
@@ -54,7 +58,8 @@ export function createFastPath({ speed, slots, monotonicMs }: FastPathDeps) {
       reserved.delete(notificationId);
     }
   }
-  const sendsFor = ({ sendingMs }: Slot, nowMs: number) => (sendingMs === null ? 0 : nowMs - sendingMs);
+  const sendsFor = ({ sendingMs }: Slot, nowMs: number) =>
+    sendingMs === null ? 0 : nowMs - sendingMs - ownDelayMs();
   const stalls = (endpointId: string, nowMs: number) =>
     [...taken].some((slot) => slot.endpointId === endpointId && sendsFor(slot, nowMs) > SLOW_MS);
   const ofUnknown = () => [...reserved.values(), ...taken].filter(({ pace }) => pace === 'unknown').length;
@@ -125,7 +130,10 @@ export type EndpointSpeed = ReturnType<typeof createEndpointSpeed>;
  * one on the regular path two or three times as much CPU.
  * @param recall the newest attempts to the active endpoints of some queues
  */
-export function createEndpointSpeed(recall: (queues: readonly string[]) => Promise<readonly LastPace[]>) {
+export function createEndpointSpeed(
+  recall: (queues: readonly string[]) => Promise<readonly LastPace[]>,
+  ownDelayMs: OwnDelay,
+) {
   const endpoints = new Map<string, KnownSpeed>();
 
   return {
@@ -143,14 +151,14 @@ export function createEndpointSpeed(recall: (queues: readonly string[]) => Promi
     of: (tenant: Tenant): KnownSpeed | null => endpoints.get(queueName(tenant)) ?? null,
     /** Notes an attempt of this process. */
     observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
-      endpoints.set(queueName(of), { endpointId, pace: paceOf(attempt) });
+      endpoints.set(queueName(of), { endpointId, pace: paceOf(attempt, ownDelayMs()) });
     },
   };
 }
 
 export type AttemptPace = Pick<LastPace, 'outcome' | 'durationMs'>;
 
-function paceOf({ outcome, durationMs }: AttemptPace): KnownSpeed['pace'] {
+function paceOf({ outcome, durationMs }: AttemptPace, ownMs = 0): KnownSpeed['pace'] {
   if (outcome === null) return 'unknown';
-  return outcome === 'delivered' && durationMs !== null && durationMs < FAST_MS ? 'fast' : 'slow';
+  return outcome === 'delivered' && durationMs !== null && durationMs - ownMs < FAST_MS ? 'fast' : 'slow';
 }

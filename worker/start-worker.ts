@@ -22,6 +22,7 @@ import { startWorkerKeeper } from './keeper';
 import type { WorkerOptions } from './options';
 import { createOutageNotes } from './outage-notes';
 import { startWorkerOverdueEvents } from './overdue-events';
+import { watchOwnDelay } from './own-delay';
 import { createQueueOwners } from './queues';
 import { createReach } from './reach';
 import { startWorkerRecoverer } from './recoverer';
@@ -50,7 +51,9 @@ function start(options: WorkerOptions, closers: Closers) {
   const { db } = database;
   const metrics = createWorkerMetrics({ build, besideApi: options.besideApi });
   const events = createWorkerEvents({ logger, metrics, tracing, readTrace: (id) => readTrace(db, id) });
-  const speed = createEndpointSpeed((queues) => lastPaces(sql, queues));
+  const ownDelay = watchOwnDelay(monotonicMs);
+  closers.add(() => ownDelay.stop());
+  const speed = createEndpointSpeed((queues) => lastPaces(sql, queues), ownDelay.ofAttempt);
   emitter.on('ended', events.ended).on('recorded', events.recorded).on('requeued', events.requeued);
   emitter.on('attempted', events.attempted).on('attempted', (outcome, attempt) => {
     if (outcome.kind !== 'ours')
@@ -58,7 +61,12 @@ function start(options: WorkerOptions, closers: Closers) {
   });
 
   const clock = createClockWatch({ monotonicMs, onSkew: events.clockIsWrong });
-  const fastPath = createFastPath({ speed, slots: options.fastSlots, monotonicMs });
+  const fastPath = createFastPath({
+    speed,
+    slots: options.fastSlots,
+    monotonicMs,
+    ownDelayMs: ownDelay.ofAttempt,
+  });
   const sendSlots = createSendSlots({
     slots: options.mostSends,
     monotonicMs,

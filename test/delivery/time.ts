@@ -68,6 +68,7 @@ export async function openStage(temporal: TestTemporal) {
     speed: { of: () => (endpointId === null ? null : { endpointId, pace: 'fast' }) },
     slots: 20,
     monotonicMs: () => performance.now(),
+    ownDelayMs: () => 0,
   });
   let aheadMs = 0;
   /** The database's clock follows Temporal's, which skips waits. It is ahead a little, as their moments are read one after the other. */

@@ -5,6 +5,7 @@ import {
   type AttemptPace,
   type EndpointSpeed,
 } from '../../worker/fast-path';
+import { watchOwnDelay } from '../../worker/own-delay';
 import type { LastPace } from '../../db/endpoints/attempts';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
@@ -34,7 +35,7 @@ describe('how fast an endpoint is', () => {
     ['none', null, 'unknown'],
   ])('a new process recalls %s', async (_what, last, expected) => {
     const recall = jest.fn(async () => [recalled(last)]);
-    const speed = createEndpointSpeed(recall);
+    const speed = createEndpointSpeed(recall, () => 0);
     await speed.learn(['P100001/live', 'P100002/live']);
     expect(pace(speed)).toBe(expected);
     expect(pace(speed, OTHER)).toBeUndefined();
@@ -43,18 +44,64 @@ describe('how fast an endpoint is', () => {
   });
 
   test('what is recalled does not count against an attempt that has ended meanwhile', async () => {
-    const speed = createEndpointSpeed(async () => {
-      speed.observe({ ...OF, endpointId: 'whe_2' }, failed);
-      return [recalled(FAST)];
-    });
+    const speed = createEndpointSpeed(
+      async () => {
+        speed.observe({ ...OF, endpointId: 'whe_2' }, failed);
+        return [recalled(FAST)];
+      },
+      () => 0,
+    );
     await speed.learn(['P100001/live']);
     expect(speed.of(OF)).toEqual({ endpointId: 'whe_2', pace: 'slow' });
   });
 });
 
+test('what an attempt takes longer because of this process counts for no endpoint', () => {
+  let ownMs = 0;
+  const speed = createEndpointSpeed(
+    async () => [],
+    () => ownMs,
+  );
+  const observe = (durationMs: number) =>
+    speed.observe({ ...OF, endpointId: 'whe_1' }, { outcome: 'delivered', durationMs });
+  observe(1_499);
+  expect(pace(speed)).toBe('slow');
+  ownMs = 1_000;
+  observe(1_499);
+  expect(pace(speed)).toBe('fast');
+  observe(1_500);
+  expect(pace(speed)).toBe('slow');
+});
+
+afterEach(() => void jest.useRealTimers());
+
+test('a process knows how late it is, and forgives an attempt four seconds at most', () => {
+  jest.useFakeTimers();
+  let nowMs = 0;
+  const delay = watchOwnDelay(() => nowMs);
+  const run = (rounds: number, lateMs: number) => {
+    for (let round = 0; round < rounds; round += 1) {
+      nowMs += 50 + lateMs;
+      jest.advanceTimersByTime(50);
+    }
+  };
+  run(20, 0);
+  expect(delay.ofAttempt()).toBe(0);
+  // One pause, such as a collection of garbage.
+  run(1, 200);
+  expect(delay.ofAttempt()).toBeCloseTo(250);
+  run(100, 60);
+  expect(delay.ofAttempt()).toBeCloseTo(600, -1);
+  run(100, 5_000);
+  expect(delay.ofAttempt()).toBe(4_000);
+  run(400, 0);
+  expect(delay.ofAttempt()).toBeLessThan(10);
+  delay.stop();
+});
+
 describe('slots on the fast path', () => {
   function queue(slots = 2) {
-    const clock = { now: 0 };
+    const clock = { now: 0, ownDelay: 0 };
     const fast = new Set(['P100001', 'P100002']);
     const speed: Pick<EndpointSpeed, 'of'> = {
       of: ({ partnerId }) => ({
@@ -62,7 +109,12 @@ describe('slots on the fast path', () => {
         pace: partnerId.startsWith('new') ? 'unknown' : fast.has(partnerId) ? 'fast' : 'slow',
       }),
     };
-    const made = createFastPath({ speed, slots, monotonicMs: () => clock.now });
+    const made = createFastPath({
+      speed,
+      slots,
+      monotonicMs: () => clock.now,
+      ownDelayMs: () => clock.ownDelay,
+    });
     const reserve = (notificationId: string, of: Tenant & { readonly waits?: boolean } = OF) =>
       made.reserve({ ...of, notificationId });
     return { ...made, reserve, clock, fast };
@@ -107,6 +159,9 @@ describe('slots on the fast path', () => {
     expect(room()).toBe(2);
     clock.now += 1;
     expect(room()).toBe(Number.POSITIVE_INFINITY);
+    // They do not hang: this process is slow.
+    clock.ownDelay = 200;
+    expect(room()).toBe(2);
   });
 });
 
