@@ -97,8 +97,7 @@ async function readStored(db: Db, postgres: PostgresState) {
   const settings = await loginSettings(db);
   const processes = await listProcesses(db);
   const pauses = await listPauses(db);
-  const found = await listEndpoints(db, { removed: false });
-  const endpoints = found.filter(({ state, failingSince }) => state === 'disabled' || failingSince !== null);
+  const endpoints = await listEndpoints(db, { removed: false, troubled: true });
   const contradictions = (await contradictionsOfDay(db)).filter(({ count }) => count > 0);
   return { postgres, settings, processes, pauses, endpoints, contradictions, counted: await readCounts(db) };
 }

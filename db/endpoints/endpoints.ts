@@ -118,10 +118,18 @@ export async function existingEndpoint(db: DbOrTransaction, endpointId: string):
 
 const LIST = `
   ${SELECT} where ($1::text is null or e.partner_id = $1) and ($2::boolean or e.state <> 'removed')
+    and (not $3::boolean or e.state = 'disabled' or e.failing_since is not null)
   order by e.partner_id, e.environment, e.created_at desc`;
 
-export const listEndpoints = (db: DbOrTransaction, of: { partnerId?: string; removed: boolean }) =>
-  rowsOf<WebhookEndpoint>(db, LIST, [of.partnerId ?? null, of.removed]);
+interface EndpointFilter {
+  readonly partnerId?: string;
+  readonly removed: boolean;
+  /** Only disabled ones, and those that have only failed lately. */
+  readonly troubled?: boolean;
+}
+
+export const listEndpoints = (db: DbOrTransaction, of: EndpointFilter) =>
+  rowsOf<WebhookEndpoint>(db, LIST, [of.partnerId ?? null, of.removed, of.troubled ?? false]);
 
 // An enabled endpoint starts with a clean record. A disabled one keeps its record for operators.
 const SET_STATE = `
