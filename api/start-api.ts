@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
+import type { Database } from '../db/postgres/connect';
 import { BEAT_EVERY_MS } from '../db/processes';
 import { createQuoteWriter } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
@@ -107,12 +108,16 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     trustedProxies: config.TRUSTED_PROXIES,
   };
   let stopping = false;
+  let warm = false;
   const internal = buildInternalApp({
     logger,
     metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
     checkReady: async () => {
       if (stopping) throw new Error('stopping');
-      await withTimeout(database.sql`select 1`, Math.min(timeoutMs, 1_000), 'readiness');
+      // At first every connection is opened: the first quotes would fail where Postgres is too busy to begin sessions soon.
+      const asked = warm ? database.sql`select 1` : Promise.all([inserts, database].map(openEvery));
+      await withTimeout<unknown>(asked, Math.min(timeoutMs, 1_000), 'readiness');
+      warm = true;
     },
     ownHostOnly: options.ownHostOnly ?? false,
     applications: shared,
@@ -152,6 +157,10 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     close: () => closers.close(),
   };
 }
+
+/** Statements made together get a connection each. */
+const openEvery = ({ sql }: Database) =>
+  Promise.all(Array.from({ length: sql.options.max }, () => sql`select 1`));
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
   await app.listen({ host, port });

@@ -21,6 +21,12 @@ async function sessions(application: string, state: string): Promise<number> {
 const sessionsAre = (count: number, application: string, state: string) =>
   until(async () => (await sessions(application, state)) === count, `${count} sessions`, 10_000);
 
+test('a process that is ready has every connection that a quote may need', async () => {
+  await until(async () => (await api.readyStatus()) === 200, 'ready');
+  await sessionsAre(QUOTE_STATEMENTS_AT_A_TIME, 'pfqs api quotes', 'idle');
+  await sessionsAre(2, 'pfqs api', 'idle');
+});
+
 test('pools that slow statements hold: 500 within the deadline, then on', async () => {
   const { sql } = api.database;
   await sql.unsafe(`
