@@ -17,7 +17,7 @@ import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
 import { firstDay, installs } from './start';
-import { newFigures } from './scene';
+import { modelled, newFigures } from './scene';
 
 const run = async () =>
   runSteps(
@@ -35,6 +35,7 @@ const run = async () =>
       ['starts again with the engine', restartOfTheEngine],
       ['certificates are renewed', certificates],
       ['a backup is restored to a moment, and from its dump', restores],
+      ['every change of a delivery is one of the model', modelled],
       ['the monitoring sees everything', monitoring],
     ],
     {

@@ -2,17 +2,17 @@
 CREATE TABLE model_changes (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tx text NOT NULL DEFAULT pg_current_xact_id()::text,
-  moment timestamptz NOT NULL DEFAULT service_now(),
+  moment float8 NOT NULL DEFAULT extract(epoch from service_now()) * 1000,
   login text NOT NULL DEFAULT session_user,
   about text NOT NULL,
   was jsonb,
-  is_now jsonb
+  now jsonb
 );
 
 -- A row is locked when its line gets a number, so the lines of one row have the order of its changes.
 CREATE FUNCTION keep_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
-  INSERT INTO model_changes (about, was, is_now) VALUES (
+  INSERT INTO model_changes (about, was, now) VALUES (
     TG_ARGV[0],
     CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) - 'body' - 'answer' END,
     CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) - 'body' - 'answer' END);

@@ -39,14 +39,10 @@ export const keepChanges = (sql: Sql) =>
   sql.unsafe(readFileSync(join(__dirname, 'keep-changes.sql'), 'utf8'));
 
 /** What was kept, in the order of its changes. */
-export const keptChanges = async (sql: Sql): Promise<readonly Line[]> => sql<Line[]>`
-  select tx, (extract(epoch from moment) * 1000)::float8 as moment, login, about, was, is_now as now from model_changes order by id`;
+export const keptChanges = async (sql: Sql): Promise<readonly Line[]> =>
+  sql<Line[]>`select * from model_changes order by id`;
 
 export type Ladders = Partial<Pick<Terms, 'ladder' | 'testLadder'>>;
-
-/** Holds all that was kept against the model. @param ladders those of the workers, in milliseconds, for rows without one */
-export const checkTrace = async (sql: Sql, ladders: Ladders = {}): Promise<Verdict> =>
-  check(await keptChanges(sql), ladders);
 
 const TERMS: Terms = { lease: 10_000, orderWait: 60_000, checkAfter: 0, ladder: [], testLadder: [] };
 /** Logins of the service's own processes. */
@@ -83,8 +79,11 @@ interface Queue {
   readonly taken: Map<string, number>;
 }
 
-/** Holds lines against the model, transaction by transaction, up to the first that it refuses. */
-export function check(lines: readonly Line[], ladders: Ladders): Verdict {
+/**
+ * Holds lines against the model, transaction by transaction, up to the first that it refuses.
+ * @param ladders those of the workers, in milliseconds, for rows without one
+ */
+export function check(lines: readonly Line[], ladders: Ladders = {}): Verdict {
   const terms = { ...TERMS, ...ladders };
   const known = new Map<string, Known>();
   const applications = new Map<string, string[]>();

@@ -5,6 +5,7 @@ import { deliveryWorkflowId } from '../../workflows/names';
 import { readable } from '../../testbed/emitted';
 import { contradictions } from '../support/database';
 import { accordingToModel } from '../model/finding';
+import { keptChanges } from '../model/trace';
 import type { Finding, Row } from './finding';
 import { accepted, attempted, ordered, repeated, signed } from './received';
 import { counted, ended, kept, money, sequences } from './stored';
@@ -79,7 +80,7 @@ export async function findings(
       offenders: scene.improperAnswers,
     },
     await money(scene),
-    ...(scene.keepsChanges ? [await accordingToModel(scene.database)] : []),
+    accordingToModel(await keptChanges(scene.database.sql)),
   ];
 }
 

@@ -31,8 +31,6 @@ export interface StormOptions {
 export interface StormSight extends Parties, Omit<Asking, 'ask'> {
   readonly temporal: Pick<KillableTemporal, 'client'>;
   readonly database: Database;
-  /** Whether its changes are kept for the model. Nobody has tried that across the loss of a leader. */
-  readonly keepsChanges: boolean;
   /** @returns null when no answer came. */
   ask(wanted: Asked): Promise<StormAnswer | null>;
   /** Of the service's processes. */
@@ -81,7 +79,6 @@ export async function openStorm(options: StormOptions): Promise<StormScene> {
     postgres,
     temporal,
     database,
-    keepsChanges: true,
     apis,
     workers,
     async ask(wanted) {

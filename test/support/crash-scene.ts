@@ -3,7 +3,7 @@ import type { Database } from '../../db/postgres/connect';
 import { goodQuote } from '../../testbed/values';
 import { startApiProcess, type ApiProcess } from './api-process';
 import { accordingToModel } from '../model/finding';
-import { keepChanges } from '../model/trace';
+import { keepChanges, keptChanges } from '../model/trace';
 import { failures, type Finding } from '../storm/finding';
 import { silent, storedRows } from '../storm/findings';
 import { faultOf } from '../storm/parties';
@@ -114,7 +114,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
         counts: { api: 0, worker: kills, temporal: 0, postgres: 0 },
       }),
       await silent({ receiver, hidden, temporal: { client }, outputs }, stored),
-      await accordingToModel(database),
+      accordingToModel(await keptChanges(sql)),
     ];
     expect(failures(findings)).toEqual([]);
     await expectExactlyOne(database);

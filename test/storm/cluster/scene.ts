@@ -5,6 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import { Agent } from 'undici';
 import { readConfig } from '../../../runtime/config/config';
 import { temporalTarget } from '../../../runtime/temporal/temporal-target';
+import { keepChanges } from '../../model/trace';
 import { openAsking } from '../asking';
 import { openParties } from '../parties';
 import { LADDER, type StormSight } from '../scene';
@@ -57,6 +58,7 @@ export async function openClusterScene({
     async onSchema({ databaseUrl, machines, secrets }) {
       const options = { poolSize: 4, applicationName: 'storm', statementTimeoutMs: 60_000 };
       const database = openDatabaseAt(databaseUrl, options);
+      await keepChanges(database.sql);
       const at = { host: PARTNER_ADDRESS, port: 443 };
       await startDnsServer((_name, type) => (type === 'A' ? [PARTNER_ADDRESS] : []), { ...at, port: 53 });
       const parties = await openParties(database, { partners: 4, keyRing: secrets.WEBHOOK_KEYS, at });
@@ -92,7 +94,6 @@ export async function openClusterScene({
     ...heard,
     cluster,
     database,
-    keepsChanges: false,
     deliveries,
     witness: openWitness(),
     temporal: { client: new Client({ connection, namespace }) },
