@@ -17,7 +17,7 @@ import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
 import { firstDay, installs } from './start';
-import { modelled, newFigures } from './scene';
+import { newFigures } from './scene';
 
 const run = async () =>
   runSteps(
@@ -35,7 +35,6 @@ const run = async () =>
       ['starts again with the engine', restartOfTheEngine],
       ['certificates are renewed', certificates],
       ['a backup is restored to a moment, and from its dump', restores],
-      ['every change of a delivery is one of the model', modelled],
       ['the monitoring sees everything', monitoring],
     ],
     {

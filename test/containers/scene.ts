@@ -1,8 +1,6 @@
 import { deepStrictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials, Outside } from './partner';
-import { accordingToModel } from '../model/finding';
-import type { Line } from '../model/trace';
 import type { Project } from './project';
 
 export const newReckoning = () => ({
@@ -21,7 +19,6 @@ export const newFigures = () => ({
   killed: [] as string[],
   stopped_cleanly: false,
   restored: false,
-  transitions: 0,
 });
 
 /** What the traffic of shops and lenders needs. */
@@ -86,12 +83,4 @@ export async function reckon({ project, outside, answered, figures }: Served): P
   const { quotes_lost, notifications_lost, miscounted } = figures;
   if (quotes_lost + notifications_lost + miscounted > 0)
     throw new Error(JSON.stringify({ quotes_lost, notifications_lost, miscounted }));
-}
-
-/** Every change of a row since the first day is one that the model has. What a restore takes back, it takes out of this log too. */
-export async function modelled({ project, figures }: Scene): Promise<void> {
-  const kept = await project.sql('select to_json(c) from model_changes c order by id');
-  const { looked, offenders } = accordingToModel(kept.map((line) => JSON.parse(line) as Line));
-  figures.transitions = looked;
-  deepStrictEqual(offenders, []);
 }

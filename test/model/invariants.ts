@@ -1,6 +1,7 @@
-import { blocks, follows } from './rows';
-import type { Rows, Sight } from './rows';
-import type { Event, World, WorldSetup } from './world';
+import { blocks, follows, hasSlot } from './rows';
+import type { Rows } from './rows';
+import { related, type WorldSetup } from './tools/turn';
+import type { Event, World } from './world';
 
 const underWay = ({ attempts }: Rows) => attempts.filter(({ outcome }) => outcome === null);
 const begins = (after: Rows, before: Rows) =>
@@ -10,7 +11,7 @@ const generationOf = ({ n, d }: Rows) => d?.generation ?? n?.generation ?? 0;
 type Breaks<Of, More extends readonly unknown[] = []> = (after: Of, before: Of, ...more: More) => boolean;
 
 /** What holds for the rows of an event and each step, in the search and in every trace. Each says whether it is broken. */
-const OF_ROWS: Readonly<Record<string, Breaks<Rows>>> = {
+export const OF_ROWS: Readonly<Record<string, Breaks<Rows>>> = {
   'M1 a notification has either an end or a row': ({ n, d }) =>
     n !== null && (n.end === null) === (d === null),
   'M2 it counts once, as what it was': ({ n, counted: { delivered, failed } }) =>
@@ -27,64 +28,56 @@ const OF_ROWS: Readonly<Record<string, Breaks<Rows>>> = {
   'M7 a generation never comes back': (after, before) => generationOf(after) < generationOf(before),
 };
 
-/** What the search knows beside the rows: pauses, times, other events, the receiver. */
-const OF_EVENTS: Readonly<Record<string, Breaks<Event, [Around]>>> = {
+/** What the search knows beside the rows of an event: pauses, plans, earlier events, the receiver. */
+const OF_EVENTS: Readonly<Record<string, Breaks<Event, [World, readonly Event[], WorldSetup]>>> = {
   'M8 what is delivered was answered 2xx': ({ n, accepted }) => n !== null && n.delivered && !accepted,
   'M9 no attempt begins during a pause, or earlier than planned, unless it was ordered': (
     after,
     before,
-    { world },
-  ) => begins(after, before) && (world.partnerPaused || follows(before, generationOf(before), 0) !== 'due'),
-  'M10 no event overtakes an earlier one of its application': (after, before, { earlier, sight }) =>
+    { partnerPaused },
+  ) => begins(after, before) && (partnerPaused || follows(before, generationOf(before), 0) !== 'due'),
+  'M10 no event overtakes an earlier one of its application': (after, before, _world, earlier, { terms }) =>
     begins(after, before) &&
     after.d?.attempts === 1 &&
-    earlier.some((one) => blocks(one, sight) && !one.passed),
+    earlier.some((one) => blocks(one, { now: 0, terms }) && !one.passed),
 };
 
-export const ALWAYS = Object.entries(OF_ROWS);
-const SEARCHED = Object.entries(OF_EVENTS);
-
-interface Around {
-  readonly world: World;
-  readonly earlier: readonly Event[];
-  readonly sight: Sight;
-}
-
-/** The invariants that the step from one world to another breaks. */
-export function broken(setup: WorldSetup, before: World, after: World): string[] {
-  const { terms, quota = 1, slots = 16, events } = setup;
-  const sight = { now: 0, terms, endpoint: before.endpoint, partnerPaused: before.partnerPaused };
-  const found = after.events.flatMap((event, at) => {
-    const was = before.events[at];
-    if (was === undefined || was === event) return [];
-    const application = events[at]?.application;
-    const earlier = before.events.filter(
-      (_, other) => other < at && application !== undefined && events[other]?.application === application,
-    );
-    const around = { world: before, earlier, sight };
-    return [
-      ...ALWAYS.filter(([, breaks]) => breaks(event, was)),
-      ...SEARCHED.filter(([, breaks]) => breaks(event, was, around)),
-    ].map(([name]) => name);
-  });
-  const taken = after.events.filter(
-    ({ d }) => d !== null && d.taken_at !== null && (d.state === 'started' || d.due_at > 0),
-  );
-  if (taken.length > slots && after.faults === setup.faults)
-    found.push('M11 no more first attempts of an endpoint than it has slots, while no dispatcher dies');
-  after.months.forEach((now, month) => {
-    const used = ({ delivered = 0, reserved = 0 }: Partial<World['months'][number]>) => delivered + reserved;
-    // A test that had failed, whose unit was free again, turns out to have been delivered. That is counted.
+/** What holds for the whole of a world. */
+const OF_WORLDS: Readonly<Record<string, Breaks<World, [WorldSetup]>>> = {
+  'M11 no more first attempts of an endpoint than it has slots, while no dispatcher dies': (
+    { events, faults },
+    _before,
+    setup,
+  ) => faults === setup.faults && events.filter((one) => hasSlot(one, 0)).length > (setup.slots ?? 16),
+  // A test that had failed, whose unit was free again, may turn out to have been delivered. That is counted.
+  'M12 no unit of the quota is used twice': (after, before, { quota = 1 }) => {
+    const used = ({ months }: World) => months.map(({ delivered, reserved }) => delivered + reserved);
+    const over = used(after).some((now, month) => now > quota && now > (used(before)[month] ?? 0));
     const late = after.events.some(
       ({ n }, at) => n?.delivered && before.events[at]?.d === null && !before.events[at].n?.delivered,
     );
-    if (used(now) > quota && used(now) > used(before.months[month] ?? {}) && !late)
-      found.push('M12 no unit of the quota is used twice');
-    const holding = after.events.filter(({ test, d }) => test && d?.reserved_month === month).length;
-    if (now.reserved !== holding) found.push('M13 a unit of the quota is reserved by a test under way');
+    return over && !late;
+  },
+  'M13 a unit of the quota is reserved by a test under way': ({ months, events }) =>
+    months.some(
+      ({ reserved }, month) => reserved !== events.filter(({ d }) => d?.reserved_month === month).length,
+    ),
+};
+
+/** The invariants that the step from one world to another breaks. */
+export function broken(setup: WorldSetup, before: World, after: World): string[] {
+  const ofEvents = after.events.flatMap((event, at) => {
+    const was = before.events[at];
+    if (was === undefined || was === event) return [];
+    const earlier = before.events.filter((_, other) => other < at && related(setup, at, other));
+    return [
+      ...Object.entries(OF_ROWS).filter(([, breaks]) => breaks(event, was)),
+      ...Object.entries(OF_EVENTS).filter(([, breaks]) => breaks(event, was, before, earlier, setup)),
+    ];
   });
-  return found;
+  const ofWorld = Object.entries(OF_WORLDS).filter(([, breaks]) => breaks(after, before, setup));
+  return [...ofEvents, ...ofWorld].map(([name]) => name);
 }
 
-/** Whether every event has ended. */
+/** Whether every event has ended; M14 asks whether each way leads there. */
 export const settledAll = ({ events }: World): boolean => events.every(({ d }) => d === null);

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { testTemporal } from '../support/temporal';
+import { testTemporal } from '../../support/temporal';
 import { FAULTS, plant, traceOf } from './planted';
 import { shortRun } from './short-run';
 import type { Line } from './trace';

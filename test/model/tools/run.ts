@@ -35,11 +35,11 @@ function finds({ model }: (typeof FAULTS)[number]): boolean | null {
   const copy = mkdtempSync(join(tmpdir(), 'model-'));
   try {
     const own = join(copy, 'test/model');
-    cpSync(__dirname, own, { recursive: true });
-    cpSync(join(__dirname, '../../domain'), join(copy, 'domain'), { recursive: true });
+    cpSync(join(__dirname, '..'), own, { recursive: true });
+    cpSync(join(__dirname, '../../../domain'), join(copy, 'domain'), { recursive: true });
     const file = join(own, model.file);
     writeFileSync(file, patched(readFileSync(file, 'utf8'), model));
-    execFileSync(process.execPath, ['--import', 'tsx', join(own, 'search-one.ts'), model.world], {
+    execFileSync(process.execPath, ['--import', 'tsx', join(own, 'tools/search-one.ts'), model.world], {
       stdio: 'pipe',
     });
     return false;

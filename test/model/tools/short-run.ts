@@ -1,10 +1,10 @@
-import { setEndpointState } from '../../db/endpoints/endpoints';
-import { pauseDeliveries, resumeDeliveries } from '../../db/notifications/hold';
-import { resendNotification } from '../../db/notifications/resend';
-import type { Database } from '../../db/postgres/connect';
-import { openCrashScene, type CrashSceneOptions } from '../support/crash-scene';
-import { until } from '../../testbed/until';
-import { storeStatus } from '../../testbed/notifications';
+import { setEndpointState } from '../../../db/endpoints/endpoints';
+import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
+import { resendNotification } from '../../../db/notifications/resend';
+import type { Database } from '../../../db/postgres/connect';
+import { openCrashScene, type CrashSceneOptions } from '../../support/crash-scene';
+import { until } from '../../../testbed/until';
+import { storeStatus } from '../../../testbed/notifications';
 import { LADDERS } from './planted';
 import { check, keptChanges, type Line, type Verdict } from './trace';
 

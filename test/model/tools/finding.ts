@@ -1,4 +1,4 @@
-import type { Finding } from '../storm/finding';
+import type { Finding } from '../../storm/finding';
 import { check, type Line } from './trace';
 
 /** Every transition of every delivery of a run, held against the model. */

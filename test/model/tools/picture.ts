@@ -1,18 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beginning, steps, type Event, type World, type WorldSetup } from './world';
+import type { Event } from '../world';
+import { explore } from './search';
+import { world } from './worlds';
 
 /** One event, every answer, one order, and one thing that goes wrong. */
-const SETUP: WorldSetup = {
-  name: 'picture',
-  events: [{}],
-  terms: { lease: 1, orderWait: 1, checkAfter: 1, ladder: [0, 1], testLadder: [0, 1] },
+const SETUP = world('picture', {
   answers: ['delivered', 'failed', 'gone'],
   faults: 1,
   may: ['dies', 'expires'],
   orders: 1,
   order: ['pause', 'cancel', 'resend', 'endpoint', 'partner'],
-};
+});
 
 function stateOf({ n, d, starting, attempts }: Event): string {
   if (n === null) return '[*]';
@@ -40,7 +39,7 @@ const LABELS: readonly (readonly [RegExp, string])[] = [
   [/replaces it/, 'restart'],
 ];
 
-const PAGE = join(__dirname, '../../docs/model.md');
+const PAGE = join(__dirname, '../../../docs/model.md');
 
 /**
  * The page with its diagram: the states of an event, and what leads from one to the other, as the search finds them. `npm run guide`
@@ -55,30 +54,15 @@ export function page(): { readonly now: string; readonly wanted: string } {
 
 function picture(): string {
   const arrows = new Map<string, Set<string>>();
-  const known = new Set<string>();
-  let frontier: World[] = [beginning(SETUP)];
-  while (frontier.length > 0) {
-    const following: World[] = [];
-    for (const world of frontier) {
-      for (const { text, world: next } of steps(SETUP, world)) {
-        const [from, to] = [world, next].map(({ events: [event] }) => (event ? stateOf(event) : ''));
-        const label = LABELS.find(([form]) => form.test(text))?.[1];
-        if (from !== to && label !== undefined) {
-          const arrow = `${from} --> ${to}`;
-          arrows.set(arrow, (arrows.get(arrow) ?? new Set()).add(label));
-        }
-        const key = JSON.stringify(next);
-        if (known.has(key)) continue;
-        known.add(key);
-        following.push(next);
-      }
-    }
-    frontier = following;
-  }
-  return [...arrows]
-    .map(([arrow, labels]) => `  ${arrow}: ${[...labels].toSorted().join(', ')}\n`)
-    .toSorted()
-    .join('');
+  explore(SETUP, (before, { text, world: after }) => {
+    const [from, to] = [before, after].map(({ events: [event] }) => (event ? stateOf(event) : ''));
+    const label = LABELS.find(([form]) => form.test(text))?.[1];
+    const arrow = `  ${from} --> ${to}`;
+    if (from !== to && label !== undefined) arrows.set(arrow, (arrows.get(arrow) ?? new Set()).add(label));
+    return false;
+  });
+  const lines = [...arrows].map(([arrow, labels]) => `${arrow}: ${[...labels].toSorted().join(', ')}\n`);
+  return lines.toSorted().join('');
 }
 
 if (require.main === module) writeFileSync(PAGE, page().wanted);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from '../../db/postgres/connect';
+import type { Database } from '../../../db/postgres/connect';
 
 const LADDER = [0, 2_000, 2_000, 2_000];
 /** Of the runs with a planted fault, in milliseconds. */
@@ -24,6 +24,7 @@ const CLAIM = 'db/notifications/claim.sql';
 const OPEN = 'db/notifications/open.sql';
 const RECORD = 'db/notifications/record.sql';
 const ROWS = 'rows.ts';
+const PROCESSES = 'processes.ts';
 
 export const FAULTS: readonly PlantedFault[] = [
   {
@@ -34,7 +35,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'a claim takes no lease',
     service: { file: CLAIM, from: 'due_at = moment + lease', to: 'due_at = moment' },
-    model: { file: 'world.ts', from: 'due_at: NOW + terms.lease', to: 'due_at: NOW', world: 'one slot' },
+    model: { file: PROCESSES, from: 'due_at: NOW + sight.terms.lease', to: 'due_at: NOW', world: 'one slot' },
   },
   {
     name: 'a delivery counts when it is sent',
@@ -46,8 +47,8 @@ export const FAULTS: readonly PlantedFault[] = [
     },
     model: {
       file: ROWS,
-      from: 'rows: { ...rows, d, attempts: [',
-      to: 'rows: { ...rows, counted: { delivered: 1, failed: 0 }, d, attempts: [',
+      from: "kind: 'open', rows: { ...rows,",
+      to: "kind: 'open', rows: { ...rows, counted: { delivered: 1, failed: 0 },",
       world: 'two crashes',
     },
   },
@@ -70,8 +71,8 @@ export const FAULTS: readonly PlantedFault[] = [
     },
     model: {
       file: ROWS,
-      from: '!earlier.some((one) => blocks(one, sight))',
-      to: 'earlier.length >= 0',
+      from: '!sight.earlier.some((one) => blocks(one, sight))',
+      to: 'sight.earlier.length >= 0',
       world: 'application, a fault',
     },
   },
@@ -106,7 +107,7 @@ export const FAULTS: readonly PlantedFault[] = [
       from: 'reserved = greatest(c.reserved - coalesce(freed, false)::integer, 0)',
       to: 'reserved = c.reserved',
     },
-    model: { file: ROWS, from: 'frees: d?.reserved_month ?? null', to: 'frees: null', world: 'quota' },
+    model: { file: ROWS, from: '[unit(d.reserved_month, -1)]', to: '[]', world: 'quota' },
   },
   {
     name: "an attempt begins during the partner's pause",
@@ -143,7 +144,7 @@ export function patched(text: string, { file, from, to }: Patch): string {
   return text.replace(from, () => to);
 }
 
-const root = join(__dirname, '../..');
+const root = join(__dirname, '../../..');
 
 /** Puts a fault into the functions of one database. */
 export const plant = (sql: Database['sql'], { service }: PlantedFault) =>

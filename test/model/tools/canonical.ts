@@ -1,0 +1,53 @@
+import type { Moment, Terms } from '../rows';
+import { isOver, type Event, type World } from '../world';
+
+const atLeast = (moment: Moment, least: number): Moment => (moment === null ? null : Math.max(moment, least));
+const past = (moment: Moment): Moment => (moment === null ? null : -1);
+
+/** The same world without what makes no difference any more, so that equal worlds are found equal. The present is 0. */
+export const canonical = (world: World, before: World, terms: Terms): World => ({
+  ...world,
+  events: world.events.map((one, at) => (one === before.events[at] ? one : ofEvent(one, terms))),
+});
+
+function ofEvent(event: Event, { orderWait, checkAfter }: Terms): Event {
+  const { n, d, attempts, jobs } = event;
+  const order = d?.first_attempt_at ?? null;
+  const workflows = event.workflows
+    .filter(
+      (one) => !isOver(one) || one.generation === d?.generation || event.starting.includes(one.generation),
+    )
+    .map((one) => ({
+      ...one,
+      number: one.at === 'records' || one.at === 'sends' ? one.number : 0,
+      result: one.at === 'records' ? one.result : null,
+      timer: one.at === 'waits' ? atLeast(one.timer, 0) : null,
+      woken: one.woken && !isOver(one),
+      cancel: one.cancel && !isOver(one),
+    }));
+  // Of closed attempts only those that somebody may still report.
+  const known = attempts.filter(
+    (one) => one.outcome === null || [...jobs, ...workflows].some(({ number }) => number === one.number),
+  );
+  const began = attempts.find(({ outcome }) => outcome === null)?.began ?? null;
+  return {
+    ...event,
+    passed: event.passed || (n?.end ?? null) !== null || (order !== null && order <= -orderWait),
+    attempts: known.map((one) => ({ ...one, began: -2 })),
+    workflows,
+    d: d && {
+      ...d,
+      due_at: d.state === 'queued' ? Math.max(d.due_at, 0) : 0,
+      taken_at: past(d.taken_at),
+      started_at: d.checked_at === null ? atLeast(d.started_at, -checkAfter) : null,
+      first_attempt_at: atLeast(order, -orderWait),
+      next_attempt_at: atLeast(d.next_attempt_at, 0),
+      // Before or during the attempt under way.
+      hurried_at: d.hurried_at !== null && began !== null && d.hurried_at <= began ? -3 : past(d.hurried_at),
+      ordered_at: past(d.ordered_at),
+      paused_at: past(d.paused_at),
+      held_at: past(d.held_at),
+      checked_at: atLeast(d.checked_at, -checkAfter),
+    },
+  };
+}
