@@ -108,16 +108,20 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     trustedProxies: config.TRUSTED_PROXIES,
   };
   let stopping = false;
-  let warm = false;
+  let opened: Promise<unknown> | null = null;
   const internal = buildInternalApp({
     logger,
     metrics: async () => `${await metrics.registry.metrics()}${(await options.moreMetrics?.()) ?? ''}`,
     checkReady: async () => {
       if (stopping) throw new Error('stopping');
       // At first every connection is opened: the first quotes would fail where Postgres is too busy to begin sessions soon.
-      const asked = warm ? database.sql`select 1` : Promise.all([inserts, database].map(openEvery));
-      await withTimeout<unknown>(asked, Math.min(timeoutMs, 1_000), 'readiness');
-      warm = true;
+      // Calls that come meanwhile wait for the same ones.
+      opened ??= Promise.all([inserts, database].map(openEvery)).catch((error: unknown) => {
+        opened = null;
+        throw error;
+      });
+      const asked = opened.then(() => database.sql`select 1`);
+      await withTimeout(asked, Math.min(timeoutMs, 1_000), 'readiness');
     },
     ownHostOnly: options.ownHostOnly ?? false,
     applications: shared,

@@ -19,6 +19,7 @@ export const inScope = ({ lender, environment }: KeyBinding) =>
     isNull(creditApplications.simulated),
   );
 
+/** The same of a row that was read. */
 export const isInScope = (
   application: KeyBinding & { readonly simulated: number | null },
   { lender, environment }: KeyBinding,

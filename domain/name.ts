@@ -15,7 +15,7 @@ const MISREAD = /[\u00C2\u00C3][\u00A1-\u00BF\u0178\u2030\u0153]|\u00E2\u20AC.|\
  * Why a text is no name for shoppers: it contains a character that they cannot see, or that looks like another one,
  * or a program has taken its UTF-8 for something else.
  * @param name in NFC, without white space at either end
- * @returns the fault with code point and position (in characters, from 1), to follow the name of a field; null when there is none
+ * @returns the fault, to follow the name of a field, with code point and position (in characters, from 1) or what was misread; null when there is none
  */
 export function nameFault(name: string): string | null {
   const misread = MISREAD.exec(name);

@@ -57,6 +57,18 @@ export function openDatabaseAt(
 export const empty = async ({ sql }: Pick<Database, 'sql'>, ...tables: readonly string[]) =>
   void (await sql.unsafe(tables.map((table) => `delete from ${table}`).join(';')));
 
+/** Empties what there is of notifications, and these tables. */
+export const emptyNotifications = (database: Pick<Database, 'sql'>, ...more: readonly string[]) =>
+  empty(
+    database,
+    'notifications',
+    'deliveries',
+    'delivery_attempts',
+    'monthly_counts',
+    'delivery_pauses',
+    ...more,
+  );
+
 /** Listens for changes of the catalogue, as an API process does. */
 export const catalogueFeed = (url: string, onChange: (subject: string) => void) =>
   openChangeFeed({

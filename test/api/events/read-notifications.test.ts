@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { NotificationItem } from '../../../contracts/notifications';
 import { useApi } from '../../support/api';
-import { empty } from '../../support/database';
+import { emptyNotifications } from '../../support/database';
 import { openApplication, tell } from '../../support/applications';
 import { addEndpoint } from '../../../testbed/notifications';
 import { addPartner, attempt, storeRow } from '../../support/partner-events';
@@ -13,7 +13,7 @@ let other: Awaited<ReturnType<typeof addPartner>>;
 beforeAll(async () => {
   other = await addPartner(api.database, 'P100002');
 });
-beforeEach(() => empty(api.database, 'notifications', 'deliveries', 'delivery_attempts'));
+beforeEach(() => emptyNotifications(api.database));
 
 const PATH = '/v1/notifications';
 const list = async (query = '', key = api.keys.test) => {

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import { useApi } from '../../support/api';
-import { empty } from '../../support/database';
+import { emptyNotifications } from '../../support/database';
 import { addEndpoint } from '../../../testbed/notifications';
 import { addPartner, storeRow } from '../../support/partner-events';
 import { refusal } from '../../../testbed/http-call';
@@ -12,15 +12,7 @@ beforeAll(async () => {
   other = await addPartner(api.database, 'P100002');
 });
 beforeEach(async () => {
-  await empty(
-    api.database,
-    'notifications',
-    'deliveries',
-    'delivery_attempts',
-    'recoveries',
-    'webhook_secrets',
-    'webhook_endpoints',
-  );
+  await emptyNotifications(api.database, 'recoveries', 'webhook_secrets', 'webhook_endpoints');
   await api.database.sql`update partners set recovery = 'enabled'`;
   await addEndpoint(api.database, { partnerId: api.partnerId });
 });

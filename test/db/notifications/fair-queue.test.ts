@@ -5,7 +5,7 @@ import { openAttempt, cancelNotification, endNotification } from '../../../db/no
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { claimAll } from '../../support/claims';
-import { empty, useDatabase } from '../../support/database';
+import { emptyNotifications, useDatabase } from '../../support/database';
 import {
   advanceServiceClock,
   newKeyRingText,
@@ -22,7 +22,7 @@ import { DELIVERED, FAILED } from '../../../testbed/values';
 const keyRing = newKeyRingText();
 const database = useDatabase({ poolSize: 12 });
 
-beforeEach(() => empty(database, 'notifications', 'deliveries', 'delivery_attempts'));
+beforeEach(() => emptyNotifications(database));
 afterEach(() => setServiceClock(database, null));
 const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
 

@@ -12,7 +12,7 @@ import { healthFigures } from '../../../db/figures';
 import { openAttempt, endNotification, recordAttempt } from '../../../db/notifications/attempt';
 import { setEndpointState } from '../../../db/endpoints/endpoints';
 import { openApplication } from '../../support/applications';
-import { empty, useDatabase } from '../../support/database';
+import { emptyNotifications, useDatabase } from '../../support/database';
 import {
   addEndpoint,
   newKeyRingText,
@@ -32,7 +32,7 @@ let queue: Tenant;
 let endpointId: string;
 
 beforeEach(async () => {
-  await empty(database, 'notifications', 'deliveries', 'delivery_attempts', 'monthly_counts');
+  await emptyNotifications(database);
   queue = await newQueue();
 });
 afterEach(() => setServiceClock(database, null));

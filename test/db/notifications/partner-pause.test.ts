@@ -3,7 +3,7 @@ import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hol
 import { backlog, deliveryFigures } from '../../../db/figures';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
-import { empty, useDatabase } from '../../support/database';
+import { emptyNotifications, useDatabase } from '../../support/database';
 import { newPartner, openedAttempt, storeStatus, storeTest } from '../../../testbed/notifications';
 import { attempt } from '../../support/partner-events';
 import { DELIVERED, FAILED } from '../../../testbed/values';
@@ -11,14 +11,7 @@ import { DELIVERED, FAILED } from '../../../testbed/values';
 const database = useDatabase({ poolSize: 12 });
 let tenant: Tenant;
 beforeEach(async () => {
-  await empty(
-    database,
-    'notifications',
-    'deliveries',
-    'delivery_attempts',
-    'monthly_counts',
-    'delivery_pauses',
-  );
+  await emptyNotifications(database);
   tenant = { partnerId: (await newPartner(database)).partnerId, environment: 'sandbox' };
 });
 

@@ -8,7 +8,7 @@ import { findForPartner } from '../../../db/notifications/partner';
 import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
-import { empty, useDatabase } from '../../support/database';
+import { emptyNotifications, useDatabase } from '../../support/database';
 import {
   advanceServiceClock,
   newPartner,
@@ -24,14 +24,7 @@ const database = useDatabase({ poolSize: 4 });
 let tenant: Tenant;
 beforeEach(async () => {
   await setServiceClock(database, null);
-  await empty(
-    database,
-    'notifications',
-    'deliveries',
-    'delivery_attempts',
-    'monthly_counts',
-    'delivery_pauses',
-  );
+  await emptyNotifications(database);
   tenant = { partnerId: (await newPartner(database)).partnerId, environment: 'sandbox' };
 });
 

@@ -15,7 +15,7 @@ import {
 } from '../../../domain/notification-states';
 import { DELIVERY_LADDER_MS, type DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { claimAll } from '../../support/claims';
-import { empty, useDatabase } from '../../support/database';
+import { emptyNotifications, useDatabase } from '../../support/database';
 import { addEndpoint, putInState, setServiceClock } from '../../../testbed/notifications';
 import { storeRow } from '../../support/partner-events';
 import { DELIVERED, FAILED } from '../../../testbed/values';
@@ -38,9 +38,7 @@ beforeAll(async () => {
   await addEndpoint(database, { partnerId });
   await setServiceClock(database, NOW);
 });
-beforeEach(() =>
-  empty(database, 'notifications', 'deliveries', 'delivery_attempts', 'monthly_counts', 'delivery_pauses'),
-);
+beforeEach(() => emptyNotifications(database));
 
 type Columns = Record<string, string | number | null>;
 type Row = Record<string, unknown>;

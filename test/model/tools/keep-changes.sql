@@ -1,4 +1,4 @@
--- Keeps every change of the rows that the model knows, for test/model/trace.ts. For databases of tests only.
+-- Keeps every change of the rows that the model knows, for test/model/tools/trace.ts. For databases of tests only.
 CREATE TABLE model_changes (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   tx text NOT NULL DEFAULT pg_current_xact_id()::text,
