@@ -2,6 +2,7 @@
 module.exports = {
   ...require('./jest.config.cjs'),
   testMatch: ['**/*.system.ts'],
-  // Their timing is what some of them test.
-  maxWorkers: 2,
+  // On two cores, and most of them wait: a third of their time is not spent by two.
+  maxWorkers: 3,
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
 };
