@@ -3,7 +3,7 @@
 set -euo pipefail
 
 # Commands the tests need and the packages that bring them. Go runs its verifier, and builds Temporal's dev server where
-# it is neither found nor downloaded (dev/temporal); Java and Maven are for clients that are generated. The package cryptography
+# it is neither found nor downloaded (dev/temporal); Java and Maven bring the server that skips time. The package cryptography
 # is for the verifier in Python.
 needed=(redis-server:redis-server javac:default-jdk-headless mvn:maven python3:python3 php:php-cli chromium:chromium
   pg_ctlcluster:postgresql haproxy:haproxy go:golang-go promtool:prometheus

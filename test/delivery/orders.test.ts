@@ -3,7 +3,7 @@ import { orderDeliveries } from '../../db/notifications/orders';
 import { SEARCH_ATTRIBUTE } from '../../domain/notification-states';
 import { opsJson } from '../ops/run';
 import { until } from '../../testbed/until';
-import { deliveryOf, keepHistory, orderDelivery } from '../support/histories';
+import { deliveryOf, orderDelivery } from '../support/histories';
 import { comesTo, standingOf, storeStatus } from '../../testbed/notifications';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
@@ -63,46 +63,7 @@ test('a pause in the middle of a wait shows at once, and its end too', async () 
   service.receiver.behave(() => 200);
   await order('retry_now', id);
   await comesTo(database, id, 'delivered');
-  await keepHistory('paused-and-resumed', handleOf(id));
 });
-
-test('retry-now during an attempt is for the next one, never beside it', async () => {
-  let [made, open, most] = [0, 0, 0];
-  service.receiver.behave(() => (response) => {
-    const nth = (made += 1);
-    most = Math.max(most, (open += 1));
-    void (async () => {
-      if (nth === 1) await order('retry_now', (await stored).notificationId);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      open -= 1;
-      response.writeHead(nth === 1 ? 503 : 200).end();
-    })();
-  });
-  const stored = storeStatus(database, { partnerId });
-  const { notificationId: id } = await stored;
-  await comesTo(database, id, 'delivered');
-  expect([(await standingOf(database, id)).attempts, most]).toEqual([['failed', 'delivered'], 1]);
-  await keepHistory('retry-now', handleOf(id));
-});
-
-test.each([
-  [503, 'cancelled', 'failed'],
-  [200, 'delivered', 'delivered'],
-] as const)(
-  'cancelled during an attempt that is answered %i, it ends by it',
-  async (answer, state, outcome) => {
-    const stored = storeStatus(database, { partnerId });
-    service.receiver.behave(() => (response) => {
-      void stored
-        .then(({ notificationId }) => handleOf(notificationId).cancel())
-        .then(() => response.writeHead(answer).end());
-    });
-    const { notificationId: id } = await stored;
-    await comesTo(database, id, state);
-    expect((await standingOf(database, id)).attempts).toEqual([outcome]);
-    if (state === 'cancelled') await keepHistory('cancelled-during-an-attempt', handleOf(id));
-  },
-);
 
 test('retry-now makes one attempt of a paused one, which then is paused again', async () => {
   const id = await waiting();
@@ -135,7 +96,6 @@ test('the page of a delivery that ends otherwise than delivered says how, and wh
   await handleOf(cancelled).cancel();
   await comesTo(database, cancelled, 'cancelled');
   await shows(cancelled, 'cancelled', ended('cancelled', 'operator'));
-  await keepHistory('cancelled', handleOf(cancelled));
 
   service.receiver.behave(() => 410);
   const { notificationId: gone } = await storeStatus(database, { partnerId });

@@ -43,6 +43,7 @@ const PARTS = {
   Python: () => command('python3'),
   Redis: () => command('redis-server'),
   Temporal: () => obtain('temporal', TEMPORAL),
+  'time-skipping Temporal': () => obtain('time-skipping', TEMPORAL),
   // Of clients (test/clients).
   'openapi-generator': () => obtain('openapi-generator', GENERATOR),
   'oapi-codegen': () => obtain('oapi-codegen', GENERATOR),

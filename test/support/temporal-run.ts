@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findTemporal, startTemporal, type RunningTemporal } from '../../dev/temporal';
+import { findTimeSkippingServer } from './time-skipping';
 import { workflowCode } from '../../runtime/temporal/workflow-code';
 import { emitWorkflows } from '../../testbed/emitted';
 import { withTemporal } from '../../testbed/own-temporal';
@@ -16,7 +17,7 @@ export interface SharedBundle {
 const workflows = join(__dirname, '..', '..', 'workflows');
 const say = (text: string) => process.stderr.write(`Temporal for tests: ${text}\n`);
 
-/** The run's dev server and its workflow bundle, each made when first asked for. */
+/** The run's dev server, its workflow bundle and its time-skipping program, each made when first asked for. */
 export function temporalOfRun(directory: string) {
   let server: RunningTemporal | undefined;
   return {
@@ -37,6 +38,9 @@ export function temporalOfRun(directory: string) {
         await writeFile(codePath, code);
         return { codePath };
       },
+      'time-skipping': async () => ({
+        executable: await findTimeSkippingServer({ directory, onProgress: say }),
+      }),
     },
     async emit(): Promise<void> {
       if (server !== undefined) await withTemporal(server, emitWorkflows);

@@ -9,9 +9,11 @@ import type { SharedBundle, SharedTemporal } from './temporal-run';
 
 /** The first start on a machine may have to build the server. */
 const PATIENCE_MS = 1_200_000;
+/** Tries, of five seconds each. */
+const TIME_SKIPPING_STARTS = 12;
 
 export interface TestTemporal {
-  /** Of the run's dev server, which all files share. */
+  /** Of the run's dev server, which all files share. With time skipping: of this file's own server. */
   readonly address: string;
   readonly namespace: string;
   /** `connection`, `nativeConnection`; there from `beforeAll` on, as is the client. */
@@ -25,13 +27,45 @@ export interface TestTemporal {
  */
 export function testTemporal(): TestTemporal {
   fileNeeds('Temporal');
+  return register(async () => {
+    const { address, namespace } = await demand<SharedTemporal>('temporal');
+    return TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
+  });
+}
+
+/**
+ * A time-skipping server (Java) that belongs to one test file: call it at the top of the file. Its time is one for all
+ * of the file's tests, so they must not run concurrently. It has no search attributes.
+ */
+export function timeSkippingServer(): TestTemporal {
+  fileNeeds('time-skipping Temporal');
+  return register(async () => {
+    const { executable } = await demand<{ executable: string }>('time-skipping');
+    return startTimeSkipping(executable);
+  });
+}
+
+/** The SDK gives the server five seconds to listen, which is not ours to set; Java on a busy machine may take longer. */
+async function startTimeSkipping(path: string): Promise<TestWorkflowEnvironment> {
+  for (let starts = 1; ; starts += 1) {
+    try {
+      return await TestWorkflowEnvironment.createTimeSkipping({
+        server: { executable: { type: 'existing-path', path } },
+      });
+    } catch (error) {
+      if (starts === TIME_SKIPPING_STARTS) throw error;
+    }
+  }
+}
+
+function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
   const temporal = {} as TestTemporal;
   beforeAll(async () => {
     // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
-    const { address, namespace } = await demand<SharedTemporal>('temporal');
-    const env = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
-    Object.assign(temporal, { env, address, client: env.client, namespace });
+    const env = await open();
+    const { address, client, namespace = 'default' } = env;
+    Object.assign(temporal, { env, address, client, namespace });
   }, PATIENCE_MS);
   afterAll(() => temporal.env?.teardown());
   return temporal;

@@ -1,6 +1,6 @@
 import { deliveryFigures, backlog } from '../../../db/figures';
 import { cancelNotification, openAttempt, requeue } from '../../../db/notifications/attempt';
-import { markStarted, restartNotification } from '../../../db/notifications/claim';
+import { markStarted } from '../../../db/notifications/claim';
 import { holdQueued, pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
 import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
@@ -164,21 +164,3 @@ test('it cannot be resent while it is queued, is held without an endpoint, and r
   await resend();
   expect(await claim()).toMatchObject([{ notificationId: id, generation: 3 }]);
 });
-
-test.each([false, true])(
-  'one whose workflow is gone keeps its step, its planned attempt and its pause (paused: %s)',
-  async (paused) => {
-    const { notificationId: id } = await storeStatus(database, tenant);
-    await markStarted(database.sql, await claim());
-    await attempt(database, id, FAILED, 1);
-    await database.sql`update deliveries set next_attempt_at = service_now() + interval '10 hours'`;
-    if (paused) await orderDeliveries(database.sql, 'pause', [id], 'jane');
-    const planned = () => database.sql`
-      select step, next_attempt_at::text as at from deliveries where notification_id = ${id}`;
-    const before = await planned();
-    expect(await restartNotification(database.sql, first(id))).toMatchObject({ generation: 2 });
-    expect(await planned()).toEqual(before);
-    const waits = { kind: 'wait', attempts: 1, ...(paused && { because: 'paused' }) };
-    expect(await openAttempt(database.sql, second(id))).toMatchObject(waits);
-  },
-);
