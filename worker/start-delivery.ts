@@ -9,8 +9,13 @@ import { deliveryWorkflowId } from '../workflows/names';
 import type { WorkerOptions } from './options';
 import type { FastPath, FastPathAnswer } from './fast-path';
 
-/** Temporal's client would retry for many seconds. The row is safe in Postgres, and is claimed again. */
+/** Without an answer for so long the row, which is safe in Postgres, is claimed again. */
 const START_MS = 1_500;
+/**
+ * The call goes on so long, though the client would retry longer: a late answer brings the first workflow task, which Temporal
+ * would give to nobody else for ten seconds.
+ */
+const LATE_START_MS = 4_000;
 /** How often Temporal is asked for the current build, and the timeout of that call. */
 const WATCH_EVERY_MS = 2_000;
 const WATCH_MS = 1_500;
@@ -45,8 +50,8 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
     const { interruptions = [] } = notification;
     const eager = build.eager();
     const path: StartPath = eager ? fastPath.reserve(notification) : 'not_eager';
-    try {
-      const starting = client.withDeadline(Date.now() + START_MS, () =>
+    const starting = client
+      .withDeadline(Date.now() + LATE_START_MS, () =>
         client.workflow.start<typeof deliverNotification>('deliverNotification', {
           workflowId: deliveryWorkflowId(notificationId, generation),
           taskQueue,
@@ -67,14 +72,16 @@ export function createDeliveryStarter(deps: DeliveryStarterDeps): StartDelivery 
             ...(applicationId === null ? [] : [keyword('application', applicationId)]),
           ],
         }),
+      )
+      .then(
+        () => onPath(path),
+        (error: unknown) => {
+          if (path === 'fast') fastPath.cancel(notificationId);
+          if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+        },
       );
-      // The connection applies a deadline to each of its retries, and has no abort signal.
-      await withTimeout(starting, START_MS, 'Temporal');
-      onPath(path);
-    } catch (error) {
-      if (path === 'fast') fastPath.cancel(notificationId);
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
+    // The connection applies a deadline to each of its retries, and has no abort signal.
+    await withTimeout(starting, START_MS, 'Temporal');
   };
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { useCrashScene } from '../support/crash-scene';
+import { deliveryOf } from '../support/histories';
 import { until } from '../../testbed/until';
 import { fileNeeds } from '../support/needs';
 import { killableProductionTemporal, type KillableTemporal } from '../../testbed/production-temporal';
@@ -35,3 +36,17 @@ test('a worker whose new connection is accepted and never answered opens another
   await scene.expectDelivered(['delivered']);
   expect(await worker.end('SIGTERM')).toBe(0);
 }, 300_000);
+
+test('an answer to a start that comes late still brings the first workflow task', async () => {
+  const worker = await scene.worker();
+  await worker.ready();
+  proxy.delay(1_000);
+  const { notificationId } = await scene.storeTest();
+  await until(() => scene.receiver.received.length > 0, 'the delivery arrived', 60_000);
+  proxy.delay(0);
+  await scene.expectDelivered(['delivered']);
+  expect(worker.output()).toContain('1 deliveries could not be started');
+  const { events } = await deliveryOf(temporal.client, notificationId).fetchHistory();
+  const timedOut = (events ?? []).filter((event) => event.workflowTaskTimedOutEventAttributes);
+  expect(timedOut).toEqual([]);
+}, 120_000);
