@@ -56,6 +56,7 @@ export interface Issued<S extends KeySummary> {
 
 export interface Changed<S extends KeySummary> {
   readonly changed: boolean;
+  readonly was: S['state'];
   readonly summary: S;
 }
 
@@ -122,17 +123,18 @@ export function keyChanges<S extends KeySummary>({ table: name, find, issueSucce
     revoke: (db: DbOrTransaction, keyId: string): Promise<Changed<S>> =>
       db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
-        if (old.state === 'revoked') return { changed: false, summary: old };
+        if (old.state === 'revoked') return { changed: false, was: old.state, summary: old };
         const summary = await update(tx, keyId, sql`state = 'revoked', revoked_at = service_now()`);
-        return { changed: true, summary };
+        return { changed: true, was: old.state, summary };
       }),
     setState: (db: DbOrTransaction, keyId: string, state: 'active' | 'inactive'): Promise<Changed<S>> =>
       db.transaction(async (tx) => {
         const old = await locked(tx, keyId);
         if (old.state === 'revoked')
           throw new Refused('conflict', `Key ${keyId} is revoked, and stays so: issue a new one.`);
-        if (old.state === state) return { changed: false, summary: old };
-        return { changed: true, summary: await update(tx, keyId, sql`state = ${state}`) };
+        if (old.state === state) return { changed: false, was: old.state, summary: old };
+        const summary = await update(tx, keyId, sql`state = ${state}`);
+        return { changed: true, was: old.state, summary };
       }),
   };
 }

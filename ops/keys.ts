@@ -7,7 +7,7 @@ import { duration, durationOrNever, environmentOption, inPages, overlapOption, p
 import type { Page } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf, type IdName, withId } from './ids';
-import { listed, shownOnce, snakeCased } from './output';
+import { differences, listed, shownOnce, snakeCased } from './output';
 
 const KEY_EXAMPLES = `
   ops keys create --partner P100001 --environment live
@@ -160,6 +160,7 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
       const { summary, replaced } = done;
       const details = { replaced_by: summary.keyId, expires_at: replaced.expiresAt };
       await log(keyId, { ...kind.details(summary), ...details });
+      await log(summary.keyId, { ...kind.details(summary), replaces: keyId, expires_at: summary.expiresAt });
       return done;
     });
     const end = issued.replaced.expiresAt?.toISOString();
@@ -187,7 +188,8 @@ function addLifecycle<S extends KeySummary>(keys: Command, deps: OpsDeps, kind: 
     handle(command, deps, async (call, keyId = '') => {
       const { changed, summary } = await changeAndLog(call, `${noun}.${verb}`, async (tx, log) => {
         const done = await make(tx, keyId);
-        if (done.changed) await log(keyId, { ...kind.details(done.summary), state });
+        const fields = differences({ state: done.was }, { state });
+        if (done.changed) await log(keyId, { ...kind.details(done.summary), fields });
         return done;
       });
       const text = `Key ${keyId} of ${kind.owner(summary)} ${changed ? 'is now' : 'was already'} ${state}.`;

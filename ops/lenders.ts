@@ -58,7 +58,8 @@ export function addLenderCommands(program: Command, deps: OpsDeps): void {
         ...(name !== undefined && { name: checkedName(name, LONGEST_PRODUCT_NAME) }),
         ...(referenceFormat !== undefined && { referenceFormat }),
       });
-      await log(lender, { ...detailsOf(done.changed), products: done.renewed.length });
+      const fields = differences(detailsOf(done.was), detailsOf(done.changed));
+      await log(lender, { fields, products: done.renewed.length });
       for (const { productId, merchantId, creditProduct, version, lenderNameBefore } of done.renewed) {
         const product = { merchant_id: merchantId, credit_product: creditProduct };
         const fields = differences({ lender_name: lenderNameBefore }, { lender_name: name });

@@ -7,7 +7,7 @@ import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { newIdOf, withId } from './ids';
 import { checkedName } from './import/row-schemas';
-import { facts, listed, pauseText, snakeCased } from './output';
+import { differences, facts, listed, pauseText, snakeCased } from './output';
 
 const EXAMPLES = `
   ops partners create --name "Example Checkout"
@@ -86,7 +86,8 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
       const change = pause ? pauseDeliveries : resumeDeliveries;
       const changed = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
         const done = await change(tx, tenant, deps.actor);
-        if (done) await log(partnerId, { environment: tenant.environment });
+        const fields = differences({ deliveries_paused: !pause }, { deliveries_paused: pause });
+        if (done) await log(partnerId, { environment: tenant.environment, fields });
         return done;
       });
       const { waiting, sending } = await countUnderWay(call.db, tenant);
@@ -103,7 +104,7 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
     handle(command, deps, async (call, partnerId = '') => {
       const { changed, partner } = await changeAndLog(call, `partners.${verb}`, async (tx, log) => {
         const done = await switchPartner(tx, partnerId, to);
-        if (done.changed) await log(partnerId, { ...to });
+        if (done.changed) await log(partnerId, { fields: differences({ ...done.was }, { ...to }) });
         return done;
       });
       const now = to.state ?? `with recovery ${to.recovery}`;

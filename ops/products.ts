@@ -135,7 +135,8 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
         await takeImportTurn(tx);
         if (active) await refuseLookalike(tx, merchantId, creditProduct);
         const done = await setProductActive(tx, { merchantId, creditProduct, active });
-        const details = { merchant_id: merchantId, credit_product: creditProduct, active };
+        const fields = differences({ active: !active }, { active });
+        const details = { merchant_id: merchantId, credit_product: creditProduct, fields };
         if (done.changed) await log(done.product.productId, details);
         return done;
       });

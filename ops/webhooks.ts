@@ -9,7 +9,7 @@ import { environmentOption } from './arguments';
 import { changeAndLog, group, handle, type OpsDeps, type Owner } from './call';
 import { idOf } from './ids';
 import { describeAttempt } from './notification-view';
-import { age, facts, listed, shownOnce, snakeCased } from './output';
+import { age, differences, facts, listed, shownOnce, snakeCased } from './output';
 import { addWebhookSecretCommands, endpointArgument, namedEndpoint, secretTable } from './webhook-secrets';
 import { addWebhookTest } from './webhook-test';
 
@@ -123,7 +123,8 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       const { changed, endpoint, held } = await changeAndLog(call, `webhooks.${verb}`, async (tx, log) => {
         const { endpointId, partnerId, environment } = await namedEndpoint(tx, call, named);
         const done = await setEndpointState(tx, endpointId, wanted);
-        if (done.changed) await log(endpointId, { partner_id: partnerId, environment, state });
+        const fields = differences(stateOf(done.was), stateOf(done.endpoint));
+        if (done.changed) await log(endpointId, { partner_id: partnerId, environment, fields });
         return { ...done, held: await heldFor(tx, done.endpoint) };
       });
       const now = `Endpoint ${endpoint.endpointId} ${changed ? 'is now' : 'was already'} ${endpointStatus(endpoint)}.`;
@@ -151,6 +152,8 @@ const queuedView = ({ queue: { pending, retrying, paused, held }, ...endpoint }:
   held: held.count,
   held_since: held.since,
 });
+
+const stateOf = ({ state, disabledReason }: WebhookEndpoint) => ({ state, disabled_reason: disabledReason });
 
 const endpointStatus = ({ state, disabledReason }: WebhookEndpoint) =>
   state === 'disabled' && disabledReason !== null ? `disabled (${disabledReason})` : state;

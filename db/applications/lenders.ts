@@ -40,13 +40,15 @@ export async function changeLender(
   db: DbOrTransaction,
   lender: string,
   wanted: { readonly name?: string; readonly referenceFormat?: string },
-): Promise<{ readonly changed: Lender; readonly renewed: readonly RenewedProduct[] }> {
+): Promise<{ readonly was: Lender; readonly changed: Lender; readonly renewed: readonly RenewedProduct[] }> {
   refuseTestLender(lender);
   if (wanted.referenceFormat !== undefined) checkFormat(wanted.referenceFormat);
+  const [was] = await db.select().from(lenders).where(eq(lenders.lender, lender)).for('update');
   const [changed] = await db.update(lenders).set(wanted).where(eq(lenders.lender, lender)).returning();
-  if (changed === undefined) throw new Refused('not_found', `Lender ${lender} does not exist.`);
+  if (was === undefined || changed === undefined)
+    throw new Refused('not_found', `Lender ${lender} does not exist.`);
   const { name } = wanted;
-  return { changed, renewed: name === undefined ? [] : await renameLenderInProducts(db, lender, name) };
+  return { was, changed, renewed: name === undefined ? [] : await renameLenderInProducts(db, lender, name) };
 }
 
 /** @throws Refused for a lender of the designated test merchants, for which no integration speaks */

@@ -51,10 +51,10 @@ export async function switchPartner(db: DbOrTransaction, partnerId: string, to: 
     const [old] = await tx.select().from(partners).where(whose).for('update');
     if (old === undefined) throw new Refused('not_found', `Partner ${partnerId} does not exist.`);
     const { state, recovery } = { ...old, ...to };
-    if (state === old.state && recovery === old.recovery) return { changed: false, partner: old };
+    if (state === old.state && recovery === old.recovery) return { changed: false, was: old, partner: old };
     const [partner = old] = await tx.update(partners).set(to).where(whose).returning();
     if (to.recovery === 'disabled') await runPrepared(tx, STOP_RECOVERIES, [partnerId]);
-    return { changed: true, partner };
+    return { changed: true, was: old, partner };
   });
 }
 

@@ -149,16 +149,16 @@ export async function setEndpointState(
   tx: DbOrTransaction,
   endpointId: string,
   wanted: { state: 'active' } | { state: 'disabled'; reason: 'operator' | 'gone' | 'failing' },
-): Promise<{ changed: boolean; endpoint: WebhookEndpoint }> {
+): Promise<{ changed: boolean; was: WebhookEndpoint; endpoint: WebhookEndpoint }> {
   await runPrepared(tx, 'select 1 from webhook_endpoints where endpoint_id = $1 for update', [endpointId]);
   const old = await existingEndpoint(tx, endpointId);
   if (old.state === 'removed')
     throw new Refused('conflict', `Endpoint ${endpointId} was removed: create one instead.`);
   const reason = wanted.state === 'disabled' ? wanted.reason : null;
   if (old.state === wanted.state && (reason === old.disabledReason || reason !== 'operator'))
-    return { changed: false, endpoint: old };
+    return { changed: false, was: old, endpoint: old };
   await runPrepared(tx, SET_STATE, [endpointId, wanted.state, reason]);
-  return { changed: true, endpoint: await existingEndpoint(tx, endpointId) };
+  return { changed: true, was: old, endpoint: await existingEndpoint(tx, endpointId) };
 }
 
 const SURPLUS = `

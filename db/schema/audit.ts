@@ -4,7 +4,10 @@ import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import { LEAST_RETENTION_DAYS, RETENTION_KINDS } from '../../domain/retention';
 import { moment, rowNumber, serviceNow } from './columns';
 
-/** Every change made through `ops`; a trigger refuses UPDATE, DELETE and TRUNCATE. */
+/**
+ * Every change made through `ops`, and rows changed past it (`log_change`, for which alone it has a column
+ * `transaction_id`); a trigger refuses UPDATE, DELETE and TRUNCATE.
+ */
 export const changeLog = pgTable(
   'change_log',
   {

@@ -37,7 +37,7 @@ test.each([
   ])
     expect(await ops.json(`${noun} ${verb}`, rotated.key_id)).toMatchObject({ state, changed: true });
   expect(await ops.json(`${noun} revoke`, rotated.key_id)).toMatchObject({ changed: false });
-  const verbs = ['revoke', 'enable', 'disable'].map((verb) => `${noun}.${verb}`);
+  const verbs = ['revoke', 'enable', 'disable', 'rotate'].map((verb) => `${noun}.${verb}`);
   expect(await ops.actionsOn(rotated.key_id)).toEqual(verbs);
   const details = await ops.column('details', 'changes list --subject', created.key_id);
   expect(details.at(-1)).toMatchObject(of);

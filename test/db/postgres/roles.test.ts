@@ -159,6 +159,7 @@ const FORBIDDEN_TO_ALL = [
   'delete from change_log',
   'alter table change_log disable trigger all',
   'alter table change_log disable trigger change_log_append_only',
+  'alter table products disable trigger products_logged',
   'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$',
   `set session_replication_role = 'replica'`,
   `select setval('change_log_change_id_seq', 1)`,
@@ -320,6 +321,7 @@ describe('what runs with the rights of the owner', () => {
       'drop_expired_month',
       'keep_interval',
       'keep_month_partitions',
+      'log_change',
     ]);
     for (const { proconfig } of paths) expect(proconfig).toContain('search_path=public, pg_temp');
   });
