@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setEndpointState } from '../../db/endpoints/endpoints';
+import { RECEIVERS } from '../../dev/receivers';
 import { useService } from '../support/service';
 import { until } from '../../testbed/until';
 import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../../testbed/notifications';
@@ -140,4 +141,18 @@ test('an endpoint that registration refuses, in a row written by hand, is never 
   expect(await worker.worker.registry.metrics()).toMatch(counted);
   expect(receiver.received).toEqual([]);
   expect(await counts()).toMatchObject([{ delivered: 0, failed: 1, reserved: 0 }]);
+}, 60_000);
+
+// How each kind of receiver is treated is tried in test/outbound, by the sender.
+test('bytes that belong to no request are noted of the endpoint, and deliver nothing', async () => {
+  const surplus = async () =>
+    (await api.database.sql`select 1 from webhook_endpoints where surplus_at is not null`).length;
+  receiver.behave((_nth, _request, wire) => (RECEIVERS.error.answer(wire), null));
+  await store('app_plain');
+  await until(() => receiver.received.length >= 1, 'an attempt');
+  expect(await surplus()).toBe(0);
+  receiver.behave((_nth, _request, wire) => (RECEIVERS.twice_2_ms.answer(wire), null));
+  const stored = [await store('app_1'), await store('app_2')];
+  for (const { notificationId } of stored) await endsAs(notificationId, 'delivered');
+  await until(async () => (await surplus()) === 1, 'it is noted');
 }, 60_000);
