@@ -1,18 +1,17 @@
 import { seedDemo } from '../dev/seed';
 import { createTestTls } from '../testbed/tls';
-import { API_NODE_ARGS, quoteBody, residentMb, startBare, startOurs, type Target } from './harness/api';
+import { API_NODE_ARGS, quoteBody, startBare, startOurs, type Target } from './harness/api';
 import { nodeArguments, runBench } from './harness/bench';
 import { withCpu } from './harness/cpu';
 import { load, loadOver, openConnections } from './harness/load';
 import { say } from '../testbed/say';
-import { median, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
-import { openDatabase, openPostgres } from './harness/stage';
+import { medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
+import { openPostgres } from './harness/stage';
 
 /**
  * `npm run bench:quote`: the quote path against a bare Fastify route with one prepared insert per request, in one run
  * on one Postgres (fsync and synchronous_commit on). Both speak plain HTTP on loopback (or TLS, each itself), get
- * the same body and run with the same Node arguments. A third stores and answers what the contract asks for, and nothing else.
- * See docs/operations/speed.md.
+ * the same body and run with the same Node arguments. See docs/operations/speed.md.
  */
 const OPTIONS = {
   /** Demo merchant to quote for. M1000002 has three products, as most merchants do; M100001 has nine. */
@@ -22,8 +21,6 @@ const OPTIONS = {
   connections: '1,16,64',
   /** Both servers end TLS, with one certificate and the same options. */
   tls: false,
-  /** Quotes over which memory is watched. */
-  quotes: 100_000,
   /** Writes a CPU profile of each server into this folder. */
   profile: '',
   /** Arguments for Node, for both servers. */
@@ -33,8 +30,6 @@ const OPTIONS = {
 /** Requests per round, by connections: about a second on two slow cores. */
 const REQUESTS: Readonly<Record<number, number>> = { 1: 500, 16: 4_000, 64: 6_000 };
 const WARM_UP = 25_000;
-/** How often memory is read: it goes up and down with every collection, so that two readings alone say little. */
-const READINGS = 20;
 
 runBench('quote', OPTIONS, async (bench, options) => {
   const postgres = await openPostgres(bench);
@@ -45,23 +40,17 @@ runBench('quote', OPTIONS, async (bench, options) => {
   const shared = { databaseUrl: postgres.url, nodeArgs, body, tls };
   const ours = await startOurs(bench, { ...shared, key: apiKeys.test });
   const bare = await startBare(bench, shared);
-  await load({ ...ours, connections: 1, requests: 1 });
-  const { sql } = openDatabase(bench, postgres.url);
-  const [stored] = await sql<{ row: string }[]>`
-    select json_object_agg(key, value)::text as row from (select * from quotes limit 1) q, json_each_text(to_json(q))`;
-  const same = await startBare(bench, shared, { SAMPLE: stored?.row ?? '' });
 
   say('warming up');
-  for (const target of [ours, bare, same]) await load({ ...target, connections: 64, requests: WARM_UP });
+  for (const target of [ours, bare]) await load({ ...target, connections: 64, requests: WARM_UP });
   const figures: Record<string, number> = {};
-  const columns: Record<'bare' | 'ours' | 'same', Record<string, number>> = { bare: {}, ours: {}, same: {} };
+  const columns: Record<'bare' | 'ours', Record<string, number>> = { bare: {}, ours: {} };
   for (const connections of options.connections.split(',').map(Number)) {
     const requests = REQUESTS[connections] ?? 4_000;
     const round = (target: Target) => measure(target, { postgres: postgres.pid, connections, requests });
     const rounds = await takeTurns(options.pairs, {
       bare: () => round(bare),
       ours: () => round(ours),
-      same: () => round(same),
     });
     for (const [name, of] of [
       ['throughput', 'per_second'],
@@ -73,12 +62,11 @@ runBench('quote', OPTIONS, async (bench, options) => {
         `${name} at ${connections}: ${figures[`${name}_ratio_${connections}`]?.toFixed(2)} of the bare route`,
       );
     }
-    figures[`same_bytes_ratio_${connections}`] = medianRatio(rounds.ours, rounds.same, 'per_second');
-    for (const name of ['bare', 'ours', 'same'] as const)
+    for (const name of ['bare', 'ours'] as const)
       for (const [what, value] of Object.entries(medians(rounds[name])))
         columns[name][`${what}_${connections}`] = value;
   }
-  return { figures: { ...figures, ...(await memoryOver(ours, options.quotes)) }, columns };
+  return { figures, columns };
 });
 
 async function measure(
@@ -91,16 +79,4 @@ async function measure(
   const { failures, ...times } = result;
   if (failures !== 0) throw new Error(`${failures} of ${requests} answers were not 200`);
   return { ...times, ...cpu };
-}
-
-/** Resident memory in MB while so many quotes are made: medians of the first and of the last quarter of the readings. */
-async function memoryOver(target: Target, quotes: number): Promise<Figures> {
-  const readings: number[] = [];
-  for (let nth = 0; nth < READINGS; nth += 1) {
-    await load({ ...target, connections: 64, requests: Math.ceil(quotes / READINGS) });
-    readings.push(await residentMb(target.internalPort));
-  }
-  const last = median(readings.slice(-READINGS / 4));
-  const growth = last - median(readings.slice(0, READINGS / 4));
-  return { rss_growth_mb: growth, rss_mb: last, rss_most_mb: Math.max(...readings) };
 }

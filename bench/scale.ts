@@ -7,12 +7,10 @@ import { openDatabase, openPostgres } from './harness/stage';
 import { countRows } from './harness/stored';
 import { measureDeliveries } from './scale/deliveries';
 import { measureLists } from './scale/lists';
-import { countNotifies } from './scale/notifies';
-import { dropOldestMonth } from './scale/retention';
 import { openSide, type Side } from './scale/side';
 
 /**
- * `npm run bench:scale`: whether a quote, a notification, the operators' lists and the retention cost the same when ten million
+ * `npm run bench:scale`: whether a quote, a notification and the operators' lists cost the same when ten million
  * quotes and a million notifications are stored as when there are a thousand of each. Two databases in one Postgres, an API
  * process on each; each ratio is the median of the pairs' ratios, large / small.
  */
@@ -64,15 +62,7 @@ runBench('scale', OPTIONS, async (bench, options) => {
   const ratios = Object.keys(columns.small).map(
     (name) => [`${name}_ratio`, medianRatio(rounds.large, rounds.small, name)] as const,
   );
-
-  say('dropping months');
-  const retention = await dropOldestMonth(large, options.pairs);
-  say('counting notifies');
-  const logged = await countNotifies(large.owner.sql, postgres.logFile, () => measureDeliveries(large, 32));
-  say(`${logged.transactions} transactions, ${logged.stored} of them changed a table`);
-  if (logged.stored === 0) throw new Error('the log shows no transaction that stores');
-  const notifies = { notifies_in_transactions: logged.notifiesInside };
-  return { figures: { ...stored, ...Object.fromEntries(ratios), ...retention, ...notifies }, columns };
+  return { figures: { ...stored, ...Object.fromEntries(ratios) }, columns };
 });
 
 async function measureSide(side: Side, requests: number, deliveries: number): Promise<Figures> {

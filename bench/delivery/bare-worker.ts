@@ -11,16 +11,14 @@ import { serveMessages } from '../harness/children';
 import type { Moment } from '../harness/receiver';
 import { monotonicMs } from '../harness/rounds';
 import { benchEvent } from '../harness/stored';
-import type { BareActivities, BareInput } from './bare-workflows';
-import type { BareKind, RanMessage, RunMessage } from './ways';
+import type { BareActivities, BareInput, bareDelivery } from './bare-workflows';
+import type { RanMessage, RunMessage } from './ways';
 
 /**
- * The floors of `npm run bench:delivery`, as anyone would write them on a well-tuned server: one process that starts a
- * workflow, or an activity without one, and works it. Its HTTP client, its settings of the SDK and its signatures are ours;
+ * The floor of `npm run bench:delivery`, as anyone would write it on a well-tuned server: one process that starts a workflow and
+ * works it. Its HTTP client, its settings of the SDK and its signatures are ours;
  * there is no database, nothing is recorded, nothing counted, no endpoint and no secret looked up.
  */
-const WORKFLOWS = { regular: 'bareRegular', local: 'bareLocal' } as const;
-
 async function main(): Promise<void> {
   const config = readConfig();
   const [secret = '', ...hosts] = process.argv.slice(2);
@@ -76,25 +74,24 @@ async function main(): Promise<void> {
   const client = new Client({ connection, namespace });
   const running = worker.run();
 
-  async function start(kind: BareKind, eventId: string, input: BareInput): Promise<unknown> {
-    const what = { taskQueue: 'bare', args: [input] as [BareInput] };
-    if (kind === 'standalone')
-      return client.activity.start('send', { ...what, id: eventId, startToCloseTimeout: '40 seconds' });
-    const requestEagerStart = kind === 'local';
-    return client.workflow.start(WORKFLOWS[kind], { ...what, workflowId: eventId, requestEagerStart });
-  }
+  const start = (input: BareInput) =>
+    client.workflow.start<typeof bareDelivery>('bareDelivery', {
+      taskQueue: 'bare',
+      args: [input],
+      workflowId: input.eventId,
+      requestEagerStart: true,
+    });
 
-  async function run({ run: kind, count, inFlight, restMs }: RunMessage): Promise<RanMessage> {
+  async function run({ count, inFlight, restMs }: RunMessage): Promise<RanMessage> {
     const started: Moment[] = [];
     let done = 0;
     await new Promise<void>((resolve, reject) => {
       const next = () => {
         if (started.length >= count) return;
-        const eventId = `evt_${kind}_${monotonicMs()}_${started.length}`;
+        const eventId = `evt_bare_${monotonicMs()}_${started.length}`;
         const url = hosts[started.length % hosts.length] ?? '';
         started.push([eventId, monotonicMs()]);
-        const input: BareInput = { eventId, url };
-        start(kind, eventId, input).catch(reject);
+        start({ eventId, url }).catch(reject);
       };
       sent = () => {
         done += 1;

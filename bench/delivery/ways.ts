@@ -7,13 +7,9 @@ import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { settled, storeChange } from '../harness/stored';
 
-/**
- * The contenders by the names of their figures: ours, and the kinds of the floors. `regular`: one activity, started by a client. `local`: one
- * local activity, started eagerly. `standalone`: an activity without a workflow.
- */
-export const WAYS = { bare: 'regular', ours: 'ours', best: 'local', standalone: 'standalone' } as const;
-export type Way = keyof typeof WAYS;
-export type BareKind = Exclude<(typeof WAYS)[Way], 'ours'>;
+/** The contenders by the names of their figures. */
+export const WAYS = ['ours', 'best'] as const;
+export type Way = (typeof WAYS)[number];
 
 /** How a round feeds what it measures. */
 export interface Feeding {
@@ -25,7 +21,7 @@ export interface Feeding {
 }
 
 /** To the bare worker: send so many. */
-export type RunMessage = Feeding & { readonly run: BareKind };
+export type RunMessage = Feeding;
 
 /** From the bare worker: when each was started; all have been answered. */
 export interface RanMessage {
@@ -38,7 +34,7 @@ const REST_MS = 1_500;
 /**
  * One round, until everything has been received, recorded and closed.
  * @returns deliveries a second, and the spread of the times from commit (ours) or start to the arrival of the byte that
- *   completes the request; CPU per delivery. `feeder` is this process, which stores ours as the API would; the floors' worker
+ *   completes the request; CPU per delivery. `feeder` is this process, which stores ours as the API would; the other worker
  *   starts them itself.
  */
 export async function runRound(
@@ -49,11 +45,10 @@ export async function runRound(
 ): Promise<Figures> {
   const { receivers, temporal, postgres, worker } = stage;
   receivers.arrivals.clear();
-  const kind = WAYS[way];
   const measured = {
     processes: {
       temporal: temporal.pid,
-      worker: (kind === 'ours' ? worker : bare).pid,
+      worker: (way === 'ours' ? worker : bare).pid,
       feeder: process.pid,
     },
     postgres: { temporal_postgres: temporal.postgres.pid, our_postgres: postgres.pid },
@@ -61,7 +56,7 @@ export async function runRound(
   const startedAt = monotonicMs();
   let seconds = 0;
   const { result: moments, cpu } = await withCpu(measured, feeding.count, async () => {
-    const all = kind === 'ours' ? await feed(stage, feeding) : await feedBare(stage, bare, kind, feeding);
+    const all = way === 'ours' ? await feed(stage, feeding) : await feedBare(stage, bare, feeding);
     await settled(stage);
     seconds = (monotonicMs() - startedAt) / 1_000;
     await pause(REST_MS);
@@ -107,11 +102,10 @@ async function feed(
 async function feedBare(
   { receivers }: Stage,
   bare: ChildProcess,
-  run: BareKind,
   feeding: Feeding,
 ): Promise<readonly Moment[]> {
   const answer = nextMessage<RanMessage>(bare);
-  bare.send({ run, ...feeding } satisfies RunMessage);
+  bare.send(feeding satisfies RunMessage);
   const { started } = await answer;
   // The receivers report arrivals in batches.
   while (!started.every(([eventId]) => receivers.arrivals.has(eventId))) await pause(2);

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../dev/ports';
+import { metricIn } from '../../testbed/http-call';
 import { asRole } from '../../testbed/roles';
 import type { TestTls } from '../../testbed/tls';
 import type { Bench } from './bench';
@@ -61,15 +62,11 @@ export async function startOurs(bench: Bench, options: TargetOptions & { key: st
   return { child, port, ca: tls?.ca ?? null, internalPort, headers, body };
 }
 
-/** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. @param env may name a `SAMPLE`. */
-export async function startBare(
-  bench: Bench,
-  options: TargetOptions,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Target> {
+/** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. */
+export async function startBare(bench: Bench, options: TargetOptions): Promise<Target> {
   const { databaseUrl, nodeArgs = API_NODE_ARGS, body, tls = null } = options;
   const args = [databaseUrl, ...(tlsFiles(bench, tls) ?? [])];
-  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs, env });
+  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs });
   const { port } = await nextMessage<{ port: number }>(child);
   return { child, port, ca: tls?.ca ?? null, internalPort: port, headers: {}, body };
 }
@@ -100,18 +97,9 @@ async function metricsOf(port: number): Promise<string> {
   return answer.text();
 }
 
-async function metric({ port, name }: { port: number; name: string }): Promise<number> {
-  const metrics = await metricsOf(port);
-  return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(metrics)?.[1] ?? Number.NaN);
-}
-
-/** Resident memory in MB of a process of ours. @param port of its metrics. */
-export const residentMb = async (port: number): Promise<number> =>
-  (await metric({ port, name: 'process_resident_memory_bytes' })) / 2 ** 20;
-
 /** The p99 of the delay of its event loop since the last reading, in milliseconds. */
 export const loopP99Ms = async (port: number): Promise<number> =>
-  (await metric({ port, name: 'nodejs_eventloop_lag_p99_seconds' })) * 1_000;
+  metricIn(await metricsOf(port), 'nodejs_eventloop_lag_p99_seconds') * 1_000;
 
 /** How many deliveries a worker has started so far, by the path of their first attempt. @param port of its metrics. */
 export async function startsByPath(port: number): Promise<ReadonlyMap<string, number>> {

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import postgres from 'postgres';
-import { ulid } from 'ulid';
 import { TLS } from '../../api/listener';
 
 /**
  * The floor of `npm run bench:quote`: what anyone would write first. A Fastify route that parses the body and does
  * one prepared insert per request: no key, no limit, no contract, no pricing, no log, and a short fixed answer. Its id
  * is the cheapest there is, so that the floor is not lowered by a slow source of randomness. Its TLS has our options.
- * With SAMPLE, a quote that ours stored, it stores and answers as many bytes as the contract asks for, in the same table.
  */
 async function main(): Promise<void> {
   const [url = '', cert, key] = process.argv.slice(2);
@@ -21,31 +19,15 @@ async function main(): Promise<void> {
       ? null
       : { ...TLS, cert: readFileSync(cert), key: readFileSync(key) };
   const app = Fastify({ https });
-  const sample = process.env['SAMPLE'];
-  app.post('/v1/finance-quote', sample === undefined ? shortAnswer(sql) : sameBytes(sql, sample));
+  app.post('/v1/finance-quote', async (request) => {
+    const id = `qte_${randomUUID()}`;
+    await sql`insert into bare_quotes (id, body) values (${id}, ${JSON.stringify(request.body)})`;
+    return { success: true, data: { service_quote_id: id } };
+  });
   await app.listen({ host: '127.0.0.1', port: 0 });
   process.on('SIGTERM', () => process.exit(0));
   process.on('disconnect', () => process.exit(0));
   process.send?.({ port: (app.server.address() as AddressInfo).port });
-}
-
-const shortAnswer = (sql: postgres.Sql) => async (request: FastifyRequest) => {
-  const id = `qte_${randomUUID()}`;
-  await sql`insert into bare_quotes (id, body) values (${id}, ${JSON.stringify(request.body)})`;
-  return { success: true, data: { service_quote_id: id } };
-};
-
-function sameBytes(sql: postgres.Sql, sample: string) {
-  const { quote_id: _, created_at: __, ...row } = JSON.parse(sample) as Record<string, string | null>;
-  const columns = Object.keys(row);
-  const places = columns.map(
-    (_column, at) => `$${at + 2}::text${/pence/.test(columns[at] ?? '') ? '::bigint' : ''}`,
-  );
-  const text = `insert into quotes (quote_id, ${columns.join(', ')}) values ($1, ${places.join(', ')})`;
-  return async (_request: FastifyRequest, reply: FastifyReply) => {
-    await sql.unsafe(text, [`qte_${ulid()}`, ...Object.values(row)], { prepare: true });
-    return reply.type('application/json').send(row['response']);
-  };
 }
 
 void main();
