@@ -63,30 +63,6 @@ it.each([
   }
 });
 
-it.each([
-  ['101, which nobody asked for', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
-  ['no HTTP', '220 mail.partner.test ESMTP\r\n'],
-  ['HTTP/2.0', 'HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['headers of more than 16 KiB', `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`],
-  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
-])('%s is a failure of the protocol', async (_what, bytes) => {
-  const { outcome, answer } = await sendOnce(bytes);
-  expect(outcome).toMatchObject({ kind: 'failed', failure: 'protocol', httpStatus: null });
-  expect(answer).toBeNull();
-});
-
-test('a connection that ends before an answer is a reset', async () => {
-  for (const end of ['closed', 'reset', 'half a line']) {
-    const { receiver, outcome } = await sendOnce((socket, reset) => {
-      if (end === 'reset') reset();
-      else socket.end(end === 'closed' ? '' : 'HTTP/1.1 200');
-    });
-    expect(outcome).toMatchObject({ kind: 'failed', failure: 'reset', httpStatus: null });
-    // Sent once: the connection was a new one.
-    expect(receiver.connections()).toBe(1);
-  }
-});
-
 test('an endless body is a success, of which 8 KiB are kept and little more is read', async () => {
   let written = () => 0;
   const { receiver, sender } = await served((_request, response) => {

@@ -44,26 +44,6 @@ test('endpoints do not share connections, even at one host', async () => {
   expect(receiver.connections()).toBe(2);
 });
 
-test('a connection is not used again after a failure', async () => {
-  const { receiver, sender } = await served((_request, response) => response.writeHead(500).end());
-  await sender.send(post(receiver.url));
-  await rested();
-  await sender.send(post(receiver.url));
-  expect(receiver.connections()).toBe(2);
-});
-
-test('a kept connection that the partner closes is no failure of the partner', async () => {
-  const { receiver, sender } = await rawServed((socket, reset, nth) => {
-    if (nth === 1) socket.write(OK);
-    else reset();
-  });
-  for (let sent = 0; sent < 3; sent += 1) {
-    expect((await sender.send(post(receiver.url))).outcome).toMatchObject({ kind: 'delivered' });
-    await rested();
-  }
-  expect(receiver.connections()).toBe(3);
-});
-
 test('after one closed connection no other kept one is tried', async () => {
   let waiting: (() => void)[] = [];
   const { receiver, sender } = await rawServed((socket, reset, nth) => {

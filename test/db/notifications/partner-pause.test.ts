@@ -1,12 +1,12 @@
-import { cancelNotification, openAttempt, recordAttempt } from '../../../db/notifications/attempt';
+import { cancelNotification, openAttempt } from '../../../db/notifications/attempt';
 import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
 import { emptyNotifications, useDatabase } from '../../support/database';
-import { newPartner, openedAttempt, storeStatus, storeTest } from '../../../testbed/notifications';
+import { newPartner, storeStatus, storeTest } from '../../../testbed/notifications';
 import { attempt } from '../../support/partner-events';
-import { DELIVERED, FAILED } from '../../../testbed/values';
+import { FAILED } from '../../../testbed/values';
 
 const database = useDatabase({ poolSize: 12 });
 let tenant: Tenant;
@@ -59,27 +59,6 @@ test.each([
   expect(await claimedIds()).toEqual([notificationId]);
   const opened = await openAttempt(database.db, { notificationId, generation: 2 });
   expect(opened).toMatchObject({ kind: 'open', attemptNumber: failed + 1 });
-});
-
-test('an attempt that was sent before the pause is recorded, whatever was answered', async () => {
-  const [delivered, failed] = [await store(), await store()];
-  const one = await openedAttempt(database, { ...delivered, generation: 1 });
-  const other = await openedAttempt(database, { ...failed, generation: 1 });
-  await pause();
-  await recordAttempt(database.db, one, { outcome: DELIVERED, address: null });
-  await recordAttempt(database.db, other, { outcome: FAILED, address: null });
-  expect(await rowOf(delivered.notificationId)).toBeUndefined();
-  expect(await rowOf(failed.notificationId)).toMatchObject({ state: 'started', attempts: 1, step: 1 });
-});
-
-test('a result that comes after its delivery was queued again by the pause still counts', async () => {
-  const { notificationId } = await store();
-  const opened = await openedAttempt(database, { notificationId, generation: 1 });
-  await pause();
-  // Temporal has lost the worker, and repeats the activity elsewhere.
-  expect(await openAttempt(database.db, { notificationId, generation: 1 })).toEqual({ kind: 'paused' });
-  await recordAttempt(database.db, opened, { outcome: DELIVERED, address: null });
-  expect(await rowOf(notificationId)).toBeUndefined();
 });
 
 test('a pause waits for the attempts that two workers are opening, and each that begins later sees it', async () => {

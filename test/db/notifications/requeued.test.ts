@@ -1,11 +1,9 @@
 import { deliveryFigures, backlog } from '../../../db/figures';
-import { cancelNotification, openAttempt, requeue } from '../../../db/notifications/attempt';
+import { openAttempt, requeue } from '../../../db/notifications/attempt';
 import { markStarted } from '../../../db/notifications/claim';
-import { holdQueued, pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hold';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
 import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
 import { findForPartner } from '../../../db/notifications/partner';
-import { resendNotification } from '../../../db/notifications/resend';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
 import { emptyNotifications, useDatabase } from '../../support/database';
@@ -97,32 +95,11 @@ test('one that was hurried on by retry-now is not put off until its planned atte
   });
 });
 
-test('later events of its application still wait for one that was never tried', async () => {
-  const id = await requeued(0);
-  const [{ application } = { application: '' }] = await database.sql<{ application: string }[]>`
-    select application_id as application from deliveries where notification_id = ${id}`;
-  const later = await storeStatus(database, { ...tenant, applicationId: application, sequence: 2 });
-  expect(await claimedIds()).toEqual([]);
-  await advanceServiceClock(database, 91);
-  expect(await claimedIds()).toEqual([id]);
-  expect(await rowOf(later.notificationId)).toMatchObject({ taken: false });
-});
-
 test('a retry that was queued again is not reported as an event that nobody begins to send', async () => {
   const id = await requeued();
   await database.sql`update deliveries set due_at = service_now() - interval '1 hour' where notification_id = ${id}`;
   expect(await backlog(database.db)).toMatchObject({ pending: 1, oldestMs: 0 });
   expect(await deliveryFigures(database.db)).toMatchObject({ undelivered: { queued: 1 } });
-});
-
-test('it stays where it is while its partner is paused', async () => {
-  const id = await requeued();
-  await database.db.transaction((tx) => pauseDeliveries(tx, tenant, 'jane'));
-  await advanceServiceClock(database, 91);
-  expect(await claimedIds()).toEqual([]);
-  expect(await doing(id)).toBe('partner_paused');
-  await database.db.transaction((tx) => resumeDeliveries(tx, tenant, 'jane'));
-  expect(await claimedIds()).toEqual([id]);
 });
 
 test('a pause that was ordered before counts, and ends by an order to resume', async () => {
@@ -142,25 +119,4 @@ test('a pause that was ordered before counts, and ends by an order to resume', a
   });
   expect(await orderDeliveries(database.sql, 'resume', [id], 'jane')).toHaveLength(1);
   expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'open' });
-});
-
-test('it can be cancelled, and resent after that', async () => {
-  const id = await requeued();
-  const cancelled = await database.db.transaction((tx) => cancelNotification(tx, id));
-  expect(cancelled).toMatchObject({ kind: 'cancelled', was: 'queued' });
-  expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'over', status: 'cancelled' });
-  const { generation } = await database.db.transaction((tx) => resendNotification(tx, id));
-  expect(await claim()).toMatchObject([{ notificationId: id, generation }]);
-});
-
-test('it cannot be resent while it is queued, is held without an endpoint, and resent from there', async () => {
-  const id = await requeued();
-  const resend = () => database.db.transaction((tx) => resendNotification(tx, id));
-  await expect(resend()).rejects.toThrow('is under way');
-  await database.sql`update webhook_endpoints set state = 'disabled', disabled_reason = 'operator'`;
-  expect(await holdQueued(database.sql, tenant, { limit: 9 })).toBe(1);
-  expect(await doing(id)).toBe('held');
-  await database.sql`update webhook_endpoints set state = 'active', disabled_reason = null`;
-  await resend();
-  expect(await claim()).toMatchObject([{ notificationId: id, generation: 3 }]);
 });
