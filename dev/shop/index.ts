@@ -14,6 +14,7 @@ import { isForAnotherHost, isFromElsewhere, type PageServer } from '../pages';
 import { connectPartner, parseJson, type Call, type PartnerSettings } from '../partner';
 import { RECEIVERS, watchWires } from '../receivers';
 import { CHOICES } from './lender';
+import { OutageStory } from './outage';
 import {
   answerTo,
   behaviourSchema,
@@ -104,6 +105,14 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     publish('behaviour', wanted);
   };
 
+  const story = new OutageStory({
+    client,
+    takeQuote: () => takeQuote(options.merchants[0]?.id ?? '', '1100.00', '100.00'),
+    behave,
+    deliveries: () => deliveries,
+    tell: (told) => publish('story', told),
+  });
+
   /**
    * Asks what finance to offer for a basket. Price and deposit are pounds as typed; what is no amount is sent as it is, so that the
    * API says what is wrong with it. The API takes the sum of loan and deposit as the price: a deposit that leaves no loan must not be
@@ -149,6 +158,10 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
     },
     '/test-notification': () => client.sendTestNotification(),
     '/resend': (body) => client.resendNotification(idSchema.parse(body).id),
+    '/story': () => {
+      story.begin();
+      return {};
+    },
     '/behaviour': (body) => {
       behave(behaviourSchema.parse(body));
       return behaviour;
@@ -241,7 +254,7 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
   /** Everything so far, then each thing as it happens. */
   function openStream(response: ServerResponse): void {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    const now = { deliveries, calls, behaviour };
+    const now = { deliveries, calls, behaviour, story: story.state() };
     response.write(`data: ${JSON.stringify({ kind: 'now', value: now })}\n\n`);
     streams.add(response);
     response.once('close', () => streams.delete(response));
@@ -253,6 +266,7 @@ export async function startShop(options: ShopOptions): Promise<PageServer> {
   return {
     url,
     close: async () => {
+      story.stop();
       await app.close();
       await Promise.all([own.close(), live.close()]);
     },

@@ -4,7 +4,7 @@ import https from 'node:https';
 import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import type { Delivery } from '../../dev/shop/webhooks';
-import { api, dispatcher, page, shop, trusted, useShop } from './shop-scene';
+import { api, dispatcher, page, press, shop, trusted, useShop } from './shop-scene';
 
 useShop();
 
@@ -93,6 +93,34 @@ test.each(['attacker.example', 'localhost.attacker.example:443', '127.0.0.1.nip.
     }
   },
 );
+
+test('"my receiver was down": the partner misses events, asks for them, and has them all, told with the keyboard alone', async () => {
+  await page.goto(`${shop.url}/developer`);
+  await press(page.getByRole('button', { name: 'My receiver was down' }));
+  const story = page.locator('#story');
+  await story.filter({ hasText: 'nothing is missing' }).waitFor({ timeout: 150_000 });
+  const lines = await story.locator('li').allInnerTexts();
+  expect(lines[0]).toContain('never answers');
+  expect(lines.join('\n')).toMatch(
+    /with dry_run counts \d\.\n.*has begun rcv_.*\nIt has ended: (\d) sent again, \1 delivered\./,
+  );
+  expect(lines.at(-1)).toMatch(/lists 4 events, and the receiver has accepted each: nothing is missing\./);
+  await page.getByText('answers 200 to what it can verify').waitFor();
+  // "Send again" stands below what it sends on a phone, else beside it.
+  await page.getByRole('button', { name: 'Read again' }).click();
+  /** Where the name of an entry ends and its button begins, in one look: the list is read again when something arrives. */
+  const entryAt = async (width: number) => {
+    await page.setViewportSize({ width, height: 800 });
+    const found = await page.waitForFunction(`(() => {
+      const button = document.querySelector('#log li button')?.getBoundingClientRect();
+      const name = document.querySelector('#log li:has(button) strong')?.getBoundingClientRect();
+      return button && name && { below: button.top - name.bottom, beside: button.left - name.right };
+    })()`);
+    return (await found.jsonValue()) as { readonly below: number; readonly beside: number };
+  };
+  expect((await entryAt(375)).below).toBeGreaterThan(0);
+  expect((await entryAt(1_280)).beside).toBeGreaterThan(0);
+}, 200_000);
 
 test('says why no webhook comes when another receiver is registered, or none', async () => {
   const elsewhere = page.locator('#elsewhere');

@@ -114,6 +114,7 @@ at('send-test').addEventListener('click', () => {
   void order('told', '/test-notification', {}, ({ event_id: id, status }) => `${id}: ${status}.`);
 });
 at('read').addEventListener('click', () => void readLog());
+at('down').addEventListener('click', () => void post('/story'));
 for (const button of document.querySelectorAll('[data-mode]'))
   button.addEventListener('click', () => void post('/behaviour', { mode: button.dataset.mode }));
 
@@ -127,11 +128,15 @@ function readLogSoon({ receivedAt } = {}) {
   timer = setTimeout(() => at('log').matches(':focus-within') || void readLog(), 1_000);
 }
 
-follow(({ calls, deliveries, behaviour }) => {
+follow(({ calls, deliveries, behaviour, story }) => {
   readLogSoon(deliveries[0]);
   prepend(at('calls'), calls, callEntry);
   prepend(at('deliveries'), deliveries, deliveryEntry);
   at('behaviour').textContent = BEHAVIOURS[behaviour.mode](behaviour);
+  at('down').textContent = story.running ? 'Please wait …' : 'My receiver was down';
+  const lines = story.lines.slice(at('story').childElementCount);
+  if (story.lines.length < at('story').childElementCount) at('story').replaceChildren();
+  at('story').append(...lines.map((line) => element('li', {}, line)));
 });
 void readLog();
 
