@@ -91,7 +91,7 @@ export function addApplicationCommands(program: Command, deps: OpsDeps): void {
 }
 
 function view(application: Application) {
-  const { applicationId, quoteId, loanPence, depositPence, simulated, ...others } = application;
+  const { applicationId, quoteId, loanPence, depositPence, simulated, serviceKeyId, ...others } = application;
   const { stateOccurredAt: _, ...rest } = others;
   return {
     credit_application_id: applicationId,
@@ -99,14 +99,16 @@ function view(application: Application) {
     loan_amount: formatPence(loanPence),
     customer_deposit: formatPence(depositPence),
     ...snakeCased(rest),
+    key_id: serviceKeyId,
     /** Whether its partner plays the lender, in the sandbox. */
     simulated: simulated !== null,
   };
 }
 
 function eventView(event: LenderEvent) {
-  const { eventNumber, applicationId, lender, environment, stateAfter, verdict, ...rest } = event;
-  return { ...snakeCased(rest), outcome_on_arrival: verdict };
+  const { eventNumber, applicationId, lender, environment, stateAfter, verdict, serviceKeyId, ...rest } =
+    event;
+  return { ...snakeCased(rest), key_id: serviceKeyId, outcome_on_arrival: verdict };
 }
 
 const waitingView = ({ lenderEventId, status, occurredAt, receivedAt, waitsUntil }: LenderEvent) =>

@@ -32,13 +32,14 @@ export function addRetentionCommands(program: Command, deps: OpsDeps): void {
       what: 'subject',
       rows: 'rows',
     });
-    const when = at === 'off' ? 'never (RETENTION_AT is off)' : `every day at ${at} UTC`;
+    const when = at === 'off' ? 'never' : `every day at ${at} UTC`;
+    const whose = "RETENTION_AT as this command reads it; the workers' own decides";
     const months = expired.filter((one) => one.months.length > 0);
     const wholeMonths = months.map(({ kind, months }) => `\nWhole months of ${kind}: ${months.join(', ')}.`);
     return {
       json: { at, counts: counts.json, last_removals: removals.json },
       text: (most) =>
-        `The next run removes this: ${when}.\n${counts.text(most)}${wholeMonths.join('')}\n\n` +
+        `The next run removes this: ${when} (${whose}).\n${counts.text(most)}${wholeMonths.join('')}\n\n` +
         `Last removals:\n${removals.text(most)}`,
     };
   });

@@ -127,7 +127,10 @@ export function createSender(options: SenderOptions): Sender {
       const retryAfterMs = retryAfter === undefined ? null : parseRetryAfter(retryAfter, now());
       const clockSkewMs = clockSkewOf(response.headers.date, now());
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
-      const answer = await readAnswer(response, timeouts.bodyMs, end.signal);
+      const body = await readAnswer(response, timeouts.bodyMs, end.signal);
+      const { location } = response.headers;
+      // Without it nobody can say which address the partner should have registered.
+      const answer = is3xx(response) && location !== undefined ? `Location: ${location}\n\n${body}` : body;
       release(input.endpointId, answered, outcome.kind === 'delivered');
       return { outcome, address, addresses, answer, detail: null, clockSkewMs };
     } catch (error) {
@@ -161,6 +164,8 @@ function notOfThePartner(error: unknown): null {
   if (error instanceof DeliveryFault && error.failure !== 'timeout') return null;
   throw error;
 }
+
+const is3xx = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 300 && statusCode <= 399;
 
 /** Bytes of an answer that are stored: enough to see what went wrong. */
 const KEPT_BYTES = 8 * 1_024;

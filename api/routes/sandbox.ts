@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { simulateApplicationRequest, simulateEventRequest } from '../../contracts/credit-application';
 import { partnerApplicationExamples, partnerApplicationSchema } from '../../contracts/partner-application';
 import type { SimulateAnswer } from '../../db/applications/simulate';
@@ -37,7 +38,7 @@ const simulateCreditApplication = operation({
         quoteId: wanted.service_quote_id,
         creditProduct: wanted.credit_product ?? null,
         story: wanted.story === undefined ? [] : STORIES[wanted.story],
-        partnerId: request.caller.partnerId,
+        ...caller(request),
         requestId: request.id,
       });
       if (answer.kind !== 'created') throw REFUSALS[answer.kind]();
@@ -45,6 +46,8 @@ const simulateCreditApplication = operation({
     };
   },
 });
+
+const caller = ({ caller: { partnerId, keyId } }: FastifyRequest) => ({ partnerId, keyId });
 
 const REFUSALS: Readonly<Record<Exclude<SimulateAnswer['kind'], 'created'>, () => ApiError>> = {
   quote_not_found: () => refused('QUOTE_NOT_FOUND'),
@@ -71,8 +74,12 @@ const simulateEvent = operation({
     return async (request, reply) => {
       const { status } = bodyOf(simulateEventRequest.read, request.body);
       const { credit_application_id: applicationId } = request.params;
-      const { partnerId } = request.caller;
-      const answer = await queries.simulateEvent({ applicationId, status, partnerId, requestId: request.id });
+      const answer = await queries.simulateEvent({
+        applicationId,
+        status,
+        ...caller(request),
+        requestId: request.id,
+      });
       if (answer.kind === 'applied') return sendAnswer(reply, partnerApplicationToWire(answer.application));
       if (answer.kind === 'not_applicable') throw refused('EVENT_NOT_APPLICABLE', answer.state, status);
       if (answer.kind === 'application_not_found') throw refused('APPLICATION_NOT_FOUND');

@@ -22,6 +22,8 @@ const TRIED_REFERENCES = 64;
 interface Simulation {
   /** Who plays the lender in the sandbox. Quotes and applications of others do not exist for it. */
   readonly partnerId: string;
+  /** Its API key. */
+  readonly keyId: string;
   readonly requestId: string;
   /** `traceparent` of the request, where traces are made. */
   readonly traceParent?: string | null;
@@ -63,7 +65,7 @@ export async function simulateApplication(
       if (next > MOST_OF_QUOTE) return { kind: 'limit_reached' };
       const lenderReference = await freeReference(tx, partnerId, lender);
       if (lenderReference === null) return { kind: 'no_reference_left' };
-      const taken = { lenderReference, simulated: next, serviceKeyId: null };
+      const taken = { lenderReference, simulated: next, serviceKeyId: wanted.keyId };
       const cause = { ...wanted, write, at: new Date(nowMs) };
       const opened = await openApplication(tx, { ...offer, ...taken, quoteId }, quote, cause);
       // Another call has taken the number or the reference, and is committed.
@@ -136,7 +138,13 @@ async function moveOn(
 ): Promise<Application> {
   const lenderEventId = `sim_${ulid()}`;
   const { applicationId } = application;
-  const made = { applicationId, lenderEventId, occurredAt: new Date(), serviceKeyId: null, waitSeconds: 0 };
+  const made = {
+    applicationId,
+    lenderEventId,
+    occurredAt: new Date(),
+    waitSeconds: 0,
+    serviceKeyId: cause.keyId,
+  };
   const inserted = await insertEvent(tx, application, { ...cause, ...made, verdict: 'applied' });
   if (inserted === null) throw new Error(`${lenderEventId} was there`);
   const { event } = inserted;

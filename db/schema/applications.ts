@@ -50,6 +50,7 @@ export const creditApplications = pgTable(
     sequence: integer('sequence').notNull().default(0),
     /** Its number among its quote's simulated applications; null for a lender's. */
     simulated: smallint('simulated'),
+    /** A lender's service key; of a simulated one the partner's API key. */
     serviceKeyId: text('service_key_id'),
     requestId: text('request_id'),
     createdAt: moment('created_at').notNull().default(serviceNow),

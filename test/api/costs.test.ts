@@ -116,7 +116,7 @@ beforeAll(async () => {
   const opened = await queries.createApplication(newApplication(quoteId, { service: SERVICE }));
   if (opened.kind !== 'created') throw new Error(opened.kind);
   real = opened.application.applicationId;
-  const story = { creditProduct: null, story: [], partnerId: PARTNER_ID, requestId: 'rq_x' };
+  const story = { creditProduct: null, story: [], ...PLAYER };
   const made = await simulateApplication(database.db, { ...story, quoteId }, applicationEventText);
   if (made.kind !== 'created') throw new Error(made.kind);
   simulated = made.application.applicationId;
@@ -136,11 +136,12 @@ const span = () => ({
   since: new Date(Date.now() - 20 * DAY_MS),
   until: new Date(),
 });
+/** Who plays the lender. */
+const PLAYER = { partnerId: PARTNER_ID, keyId: 'key_x', requestId: 'rq_x' };
 const move = (status: ApplicationState) => ({
   applicationId: simulated,
   status,
-  partnerId: PARTNER_ID,
-  requestId: 'rq_x',
+  ...PLAYER,
 });
 
 const lenderEvent = (lenderEventId: string) => ({
@@ -212,8 +213,7 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
         quoteId,
         creditProduct: null,
         story: ['submitted', 'accepted', 'signed'],
-        partnerId: PARTNER_ID,
-        requestId: 'rq_x',
+        ...PLAYER,
       }),
   },
   simulateEvent: { pool: 'writes', rows: 300, pages: 2_000, call: (q) => q.simulateEvent(move('submitted')) },

@@ -32,7 +32,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
     build: ['javac', 'TryWebhook.java'],
     run: ['java', '-XX:TieredStopAtLevel=1', 'TryWebhook'],
   },
-  Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', '.'], run: ['./try-go'] },
+  Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', './try'], run: ['./try-go'] },
 };
 
 const FORMS = ['Service-Signature', 'Standard Webhooks', 'public keys'] as const;

@@ -124,13 +124,18 @@ test('applications: those that a partner simulates are marked', async () => {
   const wanted = {
     quoteId: quote.quoteId,
     creditProduct: null,
-    story: [],
+    story: ['submitted'] as const,
     partnerId: 'P100001',
+    keyId: 'key_1',
     requestId: 'rq_1',
   };
   const answer = await simulateApplication(ops.database.db, wanted, applicationEventText);
   const { applicationId = '' } = answer.kind === 'created' ? answer.application : {};
-  expect(await ops.json('applications show', applicationId)).toMatchObject({ simulated: true });
+  expect(await ops.json('applications show', applicationId)).toMatchObject({
+    simulated: true,
+    key_id: 'key_1',
+    lender_events: [{ status: 'submitted', key_id: 'key_1' }],
+  });
   const listed = await ops.json('applications list');
   for (const one of listed) expect(one.simulated).toBe(one.credit_application_id === applicationId);
   expect(listed.length).toBeGreaterThan(1);

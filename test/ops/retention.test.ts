@@ -27,7 +27,9 @@ test('show names the whole months that the next run removes', async () => {
   await ops.database.sql`
     insert into change_log (actor, action, subject, details) values ('x', 'retention.remove', 'quotes', '{"rows": "many"}')`;
   const out = await ops.text('retention show');
-  expect(out).toContain('The next run removes this: every day at 03:15 UTC');
+  expect(out).toContain(
+    'The next run removes this: every day at 03:15 UTC (RETENTION_AT as this command reads it',
+  );
   expect(out).toContain(`Whole months of quotes: quotes_${monthOf(3_000)}.`);
 });
 

@@ -44,7 +44,8 @@ it.each([301, 302, 303, 307, 308])('%d is not followed, wherever it leads', asyn
   const elsewhere = closeLater(await startReceiver((_request, response) => response.end()));
   for (const location of [elsewhere.url, 'https://169.254.169.254/latest/meta-data/', '/other']) {
     const answer = `HTTP/1.1 ${status} X\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`;
-    const { outcome, receiver } = await sendOnce(answer);
+    const { outcome, receiver, ...result } = await sendOnce(answer);
+    expect(result.answer).toBe(`Location: ${location}\n\n`);
     expect(outcome).toMatchObject({ kind: 'failed', failure: 'redirect', httpStatus: status });
     expect(receiver.connections()).toBe(1);
   }

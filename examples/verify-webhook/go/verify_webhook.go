@@ -1,5 +1,5 @@
-// Verifies a webhook of the Partner Finance Quote Service. Go 1.21 or later, no dependencies.
-package main
+// Package verify verifies a webhook of the Partner Finance Quote Service. Go 1.21 or later, no dependencies.
+package verify
 
 import (
 	"crypto/ed25519"

@@ -1,4 +1,4 @@
-// Tries the verifier: the raw body on standard input, the rest in the environment (see ../README.md).
+// Tries the verifier: the raw body on standard input, the rest in the environment (see ../../README.md).
 package main
 
 import (
@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	verify "webhook.example/verify"
 )
 
 func main() {
@@ -19,10 +21,10 @@ func main() {
 	if seconds, err := strconv.ParseInt(os.Getenv("NOW"), 10, 64); err == nil {
 		now = time.Unix(seconds, 0)
 	}
-	switch err := verify(body, now); {
+	switch err := verified(body, now); {
 	case err == nil:
 		fmt.Println("verified")
-	case errors.Is(err, ErrNotOurs):
+	case errors.Is(err, verify.ErrNotOurs):
 		fmt.Println("refused")
 		os.Exit(1)
 	default:
@@ -31,22 +33,22 @@ func main() {
 	}
 }
 
-func verify(body []byte, now time.Time) error {
+func verified(body []byte, now time.Time) error {
 	id, timestamp, signature := os.Getenv("WEBHOOK_ID"), os.Getenv("WEBHOOK_TIMESTAMP"), os.Getenv("WEBHOOK_SIGNATURE")
 	header, own := os.LookupEnv("SERVICE_SIGNATURE")
 	if text, public := os.LookupEnv("PUBLIC_KEYS"); public && !own {
-		keys, err := ReadPublicKeys(text)
+		keys, err := verify.ReadPublicKeys(text)
 		if err != nil {
 			return err
 		}
-		return VerifyWithPublicKeys(body, id, timestamp, signature, keys, now)
+		return verify.VerifyWithPublicKeys(body, id, timestamp, signature, keys, now)
 	}
-	secrets, err := ReadSecrets(os.Getenv("SECRETS"))
+	secrets, err := verify.ReadSecrets(os.Getenv("SECRETS"))
 	if err != nil {
 		return err
 	}
 	if own {
-		return VerifyServiceSignature(body, header, secrets, now)
+		return verify.VerifyServiceSignature(body, header, secrets, now)
 	}
-	return VerifyStandardWebhook(body, id, timestamp, signature, secrets, now)
+	return verify.VerifyStandardWebhook(body, id, timestamp, signature, secrets, now)
 }
