@@ -1,98 +1,25 @@
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { createPartner } from '../../db/catalogue/partners';
 import { lowestNotificationId } from '../../db/notifications/notification';
 import { listForPartner } from '../../db/notifications/partner';
-import { createResolver } from '../../outbound/names';
-import { createSender } from '../../outbound/sender';
 import { deliveryWorkflowId } from '../../workflows/names';
-import { useDatabase } from '../support/database';
-import { startTestWorker, type TestWorker } from '../support/delivery';
 import { until } from '../../testbed/until';
-import { startDnsServer, type DnsAnswer } from '../support/dns-server';
 import { keepHistory } from '../support/histories';
-import { addEndpoint, newKeyRingText, storeStatus } from '../../testbed/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { createTestTls } from '../../testbed/tls';
+import { outageSeconds, useOutside } from '../support/outside';
+import { storeStatus } from '../../testbed/notifications';
 import { connectAsOps, OTHER_DEPS, runWith } from '../ops/run';
 
-/** Partners whose endpoints share no domain and no address. The last one is only for the test of its own zone. */
+/** The last one is only for the test of its own zone. */
 const PARTNERS = Array.from({ length: 13 }, (_, nth) => ({
   partnerId: `P${300_000 + nth}`,
   host: `hooks.partner${nth}.test`,
-  address: `127.0.77.${nth + 1}`,
+  addresses: [`127.0.77.${nth + 1}`],
 }));
 const HEALTHY = PARTNERS.slice(0, 12);
-
-const temporal = testTemporal();
-const keys = newKeyRingText();
-let worker: TestWorker | undefined;
-let certificates: Awaited<ReturnType<typeof createTestTls>>;
-let dns: Awaited<ReturnType<typeof startDnsServer>>;
-let resolver: ReturnType<typeof createResolver>;
-let receiver: Server | null = null;
-let port = 0;
-/** What the name server answers to every question about these hosts; null: as they are. */
-let spoiled: { readonly hosts: readonly string[]; readonly answer: DnsAnswer } | null = null;
-
-afterAll(async () => {
-  await worker?.close();
-  resolver?.cancel();
-  await closeReceiver();
-  await dns?.close();
+const { outside, database } = useOutside({
+  partners: PARTNERS,
+  cidr: '127.0.77.0/24',
+  timeouts: { dnsMs: 1_000, connectMs: 1_000, headersMs: 2_000 },
+  environment: { TRY_EVERY_MS: '1000' },
 });
-const database = useDatabase({ poolSize: 6, statementTimeoutMs: 0 });
-
-async function openReceiver(): Promise<void> {
-  const server = createServer(certificates, (request, response) => {
-    request.resume().on('end', () => response.end());
-  });
-  await new Promise<void>((resolve) => server.listen(port, '0.0.0.0', resolve));
-  ({ port } = server.address() as AddressInfo);
-  receiver = server;
-}
-
-async function closeReceiver(): Promise<void> {
-  const server = receiver;
-  receiver = null;
-  if (server === null) return;
-  const closed = new Promise((resolve) => server.close(resolve));
-  server.closeAllConnections();
-  await closed;
-}
-
-beforeAll(async () => {
-  certificates = await createTestTls(PARTNERS.map(({ host }) => ({ type: 'dns', value: host })));
-  dns = await startDnsServer((name, type) => {
-    if (spoiled?.hosts.includes(name)) return spoiled.answer;
-    const known = PARTNERS.find(({ host }) => host === name);
-    return known === undefined ? { rcode: 3 } : type === 'A' ? [known.address] : [];
-  });
-  await openReceiver();
-  resolver = createResolver([dns.address]);
-  const sender = createSender({
-    allowedCidrs: ['127.0.77.0/24'],
-    allowedPorts: [port],
-    resolver,
-    ca: certificates.ca,
-    timeouts: { dnsMs: 1_000, connectMs: 1_000, headersMs: 2_000 },
-    now: Date.now,
-  });
-  for (const { partnerId, host } of PARTNERS) {
-    await createPartner(database.db, { partnerId, name: 'Example' });
-    await addEndpoint(database, { partnerId, url: `https://${host}:${port}/`, keyRing: keys });
-  }
-  worker = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver: { ca: certificates.ca, environment: { ENVIRONMENT: 'development' } },
-    keys,
-    environment: { TRY_EVERY_MS: '1000' },
-    send: sender.send,
-  });
-  await worker.ready();
-}, 300_000);
 
 const show = async (id: string) =>
   (await runWith({ ...OTHER_DEPS, connect: connectAsOps(database.url) }, ['notifications show', id])).out;
@@ -102,8 +29,7 @@ const ended = (ids: readonly string[]) =>
   database.sql`select end_state from notifications where notification_id = any(${[...ids]}) and end_state is not null`;
 const attempts = (ids: readonly string[], outcome: string) =>
   database.sql`select * from delivery_attempts where notification_id = any(${[...ids]}) and outcome = ${outcome}`;
-const gauge = async () =>
-  (await worker?.worker.registry.getSingleMetric('pfqs_network_outage_seconds')?.get())?.values[0]?.value;
+const gauge = () => outageSeconds(outside.worker);
 /** Operator events are append-only: those of a test come after the last one before it. */
 let eventsBefore = 0;
 const kinds = async () =>
@@ -115,18 +41,13 @@ beforeEach(async () => {
   eventsBefore = Number(last?.['id']);
 });
 
+const spoil = (answer: NonNullable<typeof outside.spoiled>['answer']) =>
+  void (outside.spoiled = { hosts: PARTNERS.map(({ host }) => host), answer });
+const unspoil = () => void (outside.spoiled = null);
 const CUTS = [
-  ['no connection', closeReceiver, openReceiver],
-  [
-    'SERVFAIL to every name',
-    () => void (spoiled = { hosts: PARTNERS.map(({ host }) => host), answer: { rcode: 2 } }),
-    () => void (spoiled = null),
-  ],
-  [
-    'silence to every name',
-    () => void (spoiled = { hosts: PARTNERS.map(({ host }) => host), answer: 'silence' }),
-    () => void (spoiled = null),
-  ],
+  ['no connection', outside.closeReceiver, outside.openReceiver],
+  ['SERVFAIL to every name', () => spoil({ rcode: 2 }), unspoil],
+  ['silence to every name', () => spoil('silence'), unspoil],
 ] as const;
 
 test.each(CUTS)(
@@ -134,7 +55,7 @@ test.each(CUTS)(
   async (what, cut, mend) => {
     await database.sql`delete from outages`;
     await cut();
-    receiver?.closeIdleConnections();
+    outside.closeIdle();
     const ids = await Promise.all(HEALTHY.map(eventFor));
     // Each is tried again and again, while the outage lasts.
     await until(
@@ -156,7 +77,7 @@ test.each(CUTS)(
     const waits = /Now: waits: our network cannot reach anybody since \d{4}-\d\d-\d\d \d\d:\d\d/;
     // Between two waits an attempt is under way.
     await until(async () => waits.test(await show(shown)), 'it says why it waits');
-    const handle = temporal.client.workflow.getHandle(deliveryWorkflowId(shown, 1));
+    const handle = outside.temporal.client.workflow.getHandle(deliveryWorkflowId(shown, 1));
     const { log } = await handle.query<{ log: string[] }>('progress');
     expect(log.join('\n')).toContain('does not count, the fault is ours');
     const partnerId = HEALTHY[ids.indexOf(shown)]?.partnerId ?? '';
@@ -187,7 +108,7 @@ test.each(CUTS)(
 test("one partner's broken zone is its own failure", async () => {
   const [broken, healthy] = [PARTNERS[12], HEALTHY[0]];
   if (broken === undefined || healthy === undefined) throw new Error('no partners');
-  spoiled = { hosts: [broken.host], answer: { rcode: 2 } };
+  outside.spoiled = { hosts: [broken.host], answer: { rcode: 2 } };
   const [bad, good] = [await eventFor(broken), await eventFor(healthy)];
   await until(async () => (await ended([good])).length === 1, 'the other one is delivered');
   await until(async () => (await attempts([bad], 'failed')).length === 1, 'it has failed');

@@ -1,24 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPartner } from '../../db/catalogue/partners';
-import { createResolver } from '../../outbound/names';
-import { createSender } from '../../outbound/sender';
-import { useDatabase } from '../support/database';
-import { startTestWorker, type TestWorker } from '../support/delivery';
 import { until } from '../../testbed/until';
-import { startDnsServer } from '../support/dns-server';
-import { addEndpoint, newKeyRingText, storeStatus } from '../../testbed/notifications';
-import { randomTaskQueue, testTemporal } from '../support/temporal';
-import { createTestTls } from '../../testbed/tls';
+import { outageSeconds, useOutside } from '../support/outside';
+import { storeStatus } from '../../testbed/notifications';
 
 /** Fault row 125, with 200 endpoints of as many partners, domains and addresses. */
 const PARTNERS = Array.from({ length: 200 }, (_, nth) => ({
   partnerId: `P${300_000 + nth}`,
   host: `hooks.partner${nth}.test`,
-  address: `10.77.0.${nth + 1}`,
+  addresses: [`10.77.0.${nth + 1}`],
 }));
 const THERE = '10.77.0.0/24';
 const CUT_MS = 60_000;
@@ -33,61 +23,7 @@ ip('link set hole arp off up');
 ip('link set nobody arp off up');
 ip(`route add local ${THERE} dev lo`);
 
-const temporal = testTemporal();
-const keys = newKeyRingText();
-let worker: TestWorker | undefined;
-let dns: Awaited<ReturnType<typeof startDnsServer>>;
-let resolver: ReturnType<typeof createResolver>;
-let sender: ReturnType<typeof createSender>;
-let receiver: Server;
-let port: number;
-
-afterAll(async () => {
-  await worker?.close();
-  resolver?.cancel();
-  receiver?.close();
-  receiver?.closeAllConnections();
-  await dns?.close();
-});
-const database = useDatabase({ poolSize: 6, statementTimeoutMs: 0 });
-
-beforeAll(async () => {
-  const certificates = await createTestTls(
-    [...PARTNERS, SLOW].map(({ host: value }) => ({ type: 'dns', value })),
-  );
-  dns = await startDnsServer((name, type) => {
-    if (type === 'AAAA') return [];
-    if (name === SLOW.host) return SLOW.addresses;
-    const known = PARTNERS.find(({ host }) => host === name);
-    return known === undefined ? { rcode: 3 } : [known.address];
-  });
-  receiver = createServer(certificates, (request, response) => {
-    request.resume().on('end', () => response.end());
-  });
-  await once(receiver.listen(0, '0.0.0.0'), 'listening');
-  ({ port } = receiver.address() as AddressInfo);
-  resolver = createResolver([dns.address]);
-  sender = createSender({
-    allowedCidrs: ['10.77.0.0/16'],
-    allowedPorts: [port],
-    resolver,
-    ca: certificates.ca,
-    now: Date.now,
-  });
-  for (const { partnerId, host } of PARTNERS) {
-    await createPartner(database.db, { partnerId, name: 'Example' });
-    await addEndpoint(database, { partnerId, url: `https://${host}:${port}/`, keyRing: keys });
-  }
-  worker = await startTestWorker({
-    databaseUrl: database.url,
-    temporal,
-    taskQueue: randomTaskQueue(),
-    receiver: { ca: certificates.ca, environment: { ENVIRONMENT: 'development' } },
-    keys,
-    send: sender.send,
-  });
-  await worker.ready();
-}, 300_000);
+const { outside, database } = useOutside({ partners: PARTNERS, others: [SLOW], cidr: '10.77.0.0/16' });
 
 const events = () =>
   Promise.all(
@@ -112,13 +48,7 @@ test.each([
     ip(cut);
     const beganMs = performance.now();
     const ids = await events();
-    await until(
-      async () =>
-        ((await worker?.worker.registry.getSingleMetric('pfqs_network_outage_seconds')?.get())?.values[0]
-          ?.value ?? 0) > 0,
-      'it is noted as ours',
-      60_000,
-    );
+    await until(async () => ((await outageSeconds(outside.worker)) ?? 0) > 0, 'it is noted as ours', 60_000);
     await sleep(CUT_MS - (performance.now() - beganMs));
     ip(cut.replace(' add ', ' del '));
     ip(`route add local ${THERE} dev lo`);
@@ -135,11 +65,11 @@ test.each([
 test('an address that connects late wins over a later one that does not', async () => {
   const [first = ''] = SLOW.addresses;
   ip('route add 10.77.1.0/24 dev hole');
-  const sending = sender.send({
+  const sending = outside.sender.send({
     endpointId: 'whe_slow',
     alone: false,
     onSurplus: () => undefined,
-    url: `https://${SLOW.host}:${port}/`,
+    url: `https://${SLOW.host}:${outside.port}/`,
     headers: { 'webhook-id': 'evt_1' },
     body: '{}',
   });
