@@ -10,7 +10,7 @@ import { RECEIVER_NAME, verifySignatures } from '../support/webhook-receiver';
 const service = useService({
   worker: {
     DELIVERY_LADDER_SECONDS: '0,1,1,1,1',
-    TEST_LADDER_SECONDS: '0,2,2',
+    TEST_LADDER_SECONDS: '0,1,1',
     RECONCILE_AFTER_MS: '2000',
     FIGURES_EVERY_MS: '200',
   },

@@ -7,7 +7,7 @@ import { testTemporal } from '../support/temporal';
 import { verifySignatures } from '../support/webhook-receiver';
 
 const temporal = testTemporal();
-const { api, receiver, register } = useService({ worker: { TEST_LADDER_SECONDS: '0,1,2' } }, temporal);
+const { api, receiver, register } = useService({ worker: { TEST_LADDER_SECONDS: '0,1,1' } }, temporal);
 let secret: string;
 
 beforeAll(async () => {
