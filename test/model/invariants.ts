@@ -1,6 +1,5 @@
-import { blocks, follows, hasSlot } from './rows';
-import type { Rows } from './rows';
-import { related, type WorldSetup } from './tools/turn';
+import { blocks, follows, hasSlot, type Rows } from './rows';
+import type { WorldSetup } from './tools/turn';
 import type { Event, World } from './world';
 
 const underWay = ({ attempts }: Rows) => attempts.filter(({ outcome }) => outcome === null);
@@ -28,56 +27,42 @@ export const OF_ROWS: Readonly<Record<string, Breaks<Rows>>> = {
   'M7 a generation never comes back': (after, before) => generationOf(after) < generationOf(before),
 };
 
-/** What the search knows beside the rows of an event: pauses, plans, earlier events, the receiver. */
-const OF_EVENTS: Readonly<Record<string, Breaks<Event, [World, readonly Event[], WorldSetup]>>> = {
+/** What the search knows beside the rows of an event: the world, earlier events of its application. */
+export interface Beside {
+  readonly world: World;
+  readonly earlier: readonly Event[];
+  readonly setup: WorldSetup;
+}
+export const OF_EVENTS: Readonly<Record<string, Breaks<Event, [Beside]>>> = {
   'M8 what is delivered was answered 2xx': ({ n, accepted }) => n !== null && n.delivered && !accepted,
-  'M9 no attempt begins during a pause, or earlier than planned, unless it was ordered': (
-    after,
-    before,
-    { partnerPaused },
-  ) => begins(after, before) && (partnerPaused || follows(before, generationOf(before), 0) !== 'due'),
-  'M10 no event overtakes an earlier one of its application': (after, before, _world, earlier, { terms }) =>
+  'M9 no attempt begins in a pause, or before its time, unless ordered': (after, before, { world }) =>
+    begins(after, before) && (world.partnerPaused || follows(before, generationOf(before), 0) !== 'due'),
+  'M10 no event overtakes an earlier one of its application': (after, before, { earlier, setup }) =>
     begins(after, before) &&
     after.d?.attempts === 1 &&
-    earlier.some((one) => blocks(one, { now: 0, terms }) && !one.passed),
+    earlier.some((one) => blocks(one, before.d?.priority ?? 0, { ...setup, now: 0 }) && !one.passed),
+  'M11 after a failed attempt the next is planned by the ladder': (after, before, { setup: { terms } }) => {
+    const [step, was] = [after.d?.step ?? 0, before.d?.step ?? 0];
+    return step > was && (after.d?.next_attempt_at ?? 0) < (terms.ladder[step] ?? Infinity);
+  },
+  'M12 while nothing fails, the sweep replaces no workflow': (after, { d }, { world, setup }) =>
+    world.faults === setup.faults &&
+    d?.state === 'started' &&
+    after.d?.state === 'started' &&
+    after.d.generation > d.generation,
 };
 
 /** What holds for the whole of a world. */
-const OF_WORLDS: Readonly<Record<string, Breaks<World, [WorldSetup]>>> = {
-  'M11 no more first attempts of an endpoint than it has slots, while no dispatcher dies': (
-    { events, faults },
-    _before,
-    setup,
-  ) => faults === setup.faults && events.filter((one) => hasSlot(one, 0)).length > (setup.slots ?? 16),
-  // A test that had failed, whose unit was free again, may turn out to have been delivered. That is counted.
-  'M12 no unit of the quota is used twice': (after, before, { quota = 1 }) => {
-    const used = ({ months }: World) => months.map(({ delivered, reserved }) => delivered + reserved);
-    const over = used(after).some((now, month) => now > quota && now > (used(before)[month] ?? 0));
-    const late = after.events.some(
-      ({ n }, at) => n?.delivered && before.events[at]?.d === null && !before.events[at].n?.delivered,
-    );
-    return over && !late;
-  },
-  'M13 a unit of the quota is reserved by a test under way': ({ months, events }) =>
+export const OF_WORLDS: Readonly<Record<string, Breaks<World, [WorldSetup]>>> = {
+  'M13 no more first attempts than slots, while no dispatcher dies': ({ events, faults }, _before, setup) =>
+    faults === setup.faults && events.filter((one) => hasSlot(one, 0)).length > (setup.slots ?? 16),
+  'M14 a unit of the quota is reserved only while one is free': ({ months }, before, { quota = 1 }) =>
+    months.some(({ delivered, reserved }, month) => {
+      const was = before.months[month]?.reserved ?? 0;
+      return reserved > was && delivered + reserved > quota;
+    }),
+  'M15 each unit reserved is of a test under way': ({ months, events }) =>
     months.some(
       ({ reserved }, month) => reserved !== events.filter(({ d }) => d?.reserved_month === month).length,
     ),
 };
-
-/** The invariants that the step from one world to another breaks. */
-export function broken(setup: WorldSetup, before: World, after: World): string[] {
-  const ofEvents = after.events.flatMap((event, at) => {
-    const was = before.events[at];
-    if (was === undefined || was === event) return [];
-    const earlier = before.events.filter((_, other) => other < at && related(setup, at, other));
-    return [
-      ...Object.entries(OF_ROWS).filter(([, breaks]) => breaks(event, was)),
-      ...Object.entries(OF_EVENTS).filter(([, breaks]) => breaks(event, was, before, earlier, setup)),
-    ];
-  });
-  const ofWorld = Object.entries(OF_WORLDS).filter(([, breaks]) => breaks(after, before, setup));
-  return [...ofEvents, ...ofWorld].map(([name]) => name);
-}
-
-/** Whether every event has ended; M14 asks whether each way leads there. */
-export const settledAll = ({ events }: World): boolean => events.every(({ d }) => d === null);

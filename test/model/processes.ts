@@ -1,5 +1,6 @@
-import { change, changed, created, end, open, record, resent } from './rows';
-import type { Done, Follows, Moment, Rows } from './rows';
+import { begun, change, end, open, record, type Done, type Follows, type Rows } from './rows';
+import { aged, moved } from './tools/canonical';
+import { changed } from './tools/table';
 import { NOW, mayFail, mayOrder, spent, turnOf, withOne } from './tools/turn';
 import type { Step, Turn, WorldSetup } from './tools/turn';
 import { NEW_WORKFLOW, isOver, type Event, type Job, type Workflow, type World } from './world';
@@ -27,7 +28,7 @@ export function steps(setup: WorldSetup, world: World): Step[] {
 
 function partner({ event, sight, first, outside }: Turn) {
   if (!first || (event.test && (sight.quotaUsed || !sight.endpoint))) return;
-  outside('is stored', {}, created(event, event.test ? sight.month : null, NOW, sight.endpoint));
+  outside('is stored', {}, begun(event, event.test ? sight.month : null, NOW, sight.endpoint));
 }
 
 function dispatcher({ event, sight, well, fault }: Turn) {
@@ -38,8 +39,8 @@ function dispatcher({ event, sight, well, fault }: Turn) {
   for (const generation of starting) {
     const others = starting.filter((other) => other !== generation);
     const there = workflows.some((one) => one.generation === generation);
-    const begun = { ...NEW_WORKFLOW, generation };
-    const started = { workflows: there ? workflows : [...workflows, begun], starting: others };
+    const fresh = { ...NEW_WORKFLOW, generation };
+    const started = { workflows: there ? workflows : [...workflows, fresh], starting: others };
     const text = `the workflow of generation ${generation}`;
     well(`${text} ${there ? 'runs already' : 'starts'}`, { ...started, noting: withOne(noting, generation) });
     fault('unanswered', `${text} starts, Temporal's answer is lost, and the row is given back`, {
@@ -84,10 +85,10 @@ function workflow({ event, sight, well, fault, goes }: Turn, one: Workflow) {
       case 'refused':
         return call('asks: there is no endpoint, or no unit of the quota', opened, { at: 'refuses' });
       case 'open': {
-        const begun = opened.rows.d?.attempts ?? 0;
-        const job: Job = { generation, at: 'opened', number: begun, result: null, late: false };
+        const attempt = opened.rows.d?.attempts ?? 0;
+        const job: Job = { generation, at: 'opened', number: attempt, result: null, late: false };
         const jobs = [...event.jobs, job];
-        call(`asks: attempt ${begun} begins`, opened, { at: 'sends', number: begun }, { jobs });
+        call(`asks: attempt ${attempt} begins`, opened, { at: 'sends', number: attempt }, { jobs });
         const requeued = change('requeue', event, sight, { due_at: NOW + 1 });
         const text = `${who} asks: no slot is free for long, and it is queued again`;
         fault('busy', text, { ...requeued, ...goes(one, quits) });
@@ -136,13 +137,8 @@ function worker({ event, sight, well, outside, fault, goes, answers }: Turn, job
       else outside(text, own);
     }
   if (job.at === 'answered') {
-    if (late || awaits === undefined)
-      well(`a worker that Temporal has given up ends attempt ${number}`, { jobs });
-    else
-      well(`workflow ${generation} receives the outcome`, {
-        jobs,
-        ...goes(awaits, { at: 'records', result }),
-      });
+    const received = late || awaits === undefined ? {} : goes(awaits, { at: 'records', result });
+    well(`the worker returns the outcome of attempt ${number}`, { jobs, ...received });
     const own = { ...becomes({ at: 'recording', late: true }), ...again };
     fault('late', `the answer of attempt ${number} is recorded late`, own);
   }
@@ -214,11 +210,14 @@ function keeper({ event, sight, well, fault }: Turn) {
 /** An order changes the row, and wakes the workflow after its commit. */
 function operators({ event, sight, well, order, goes }: Turn) {
   const { n, d, test } = event;
-  const released = change('release', event, sight, { due_at: NOW });
-  if (released !== null) order('resend', 'is resent while held', released);
   const free = !test || (!n?.delivered && !sight.quotaUsed);
-  if (d === null && free && sight.endpoint)
-    order('resend', 'is resent', {}, resent(event, test ? sight.month : null, NOW));
+  for (const which of ['resend', 'recover'] as const) {
+    const priority = which === 'recover' ? 1 : 0;
+    const released = change('release', event, sight, { due_at: NOW, priority });
+    if (released !== null) order(which, `${which}, while held`, released);
+    const again = begun(event, test ? sight.month : null, NOW, true, priority);
+    if (d === null && free && sight.endpoint) order(which, which, {}, again);
+  }
   if (d === null) return;
   const woken = (changedRows: Rows | null) => ({
     ...changedRows,
@@ -232,11 +231,7 @@ function operators({ event, sight, well, order, goes }: Turn) {
   if (hurried !== null) order('retry_now', 'an operator orders an attempt now', woken(hurried));
   const running = event.workflows.find((one) => one.generation === d.generation && !isOver(one));
   if (running !== undefined)
-    order(
-      'terminate',
-      'an operator terminates its workflow in Temporal',
-      goes(running, { at: 'terminated' }),
-    );
+    order('terminate', 'its workflow is terminated in Temporal', goes(running, { at: 'terminated' }));
   if (d.state === 'started' && running !== undefined)
     order('cancel', 'an operator cancels its workflow', goes(running, { cancel: true }));
   else order('cancel', 'an operator cancels it', {}, end(event, d.generation, 'cancelled', NOW));
@@ -264,24 +259,9 @@ function surroundings(setup: WorldSetup, world: World, all: Step[]) {
     add('fault', "the database's clock jumps forward", { events: events.map((one) => moved(one, 1)) });
     add('fault', "the database's clock jumps back", { events: events.map((one) => moved(one, -1)) });
   }
-  // Temporal has a clock of its own.
-  const timers = ({ workflows }: Event) => workflows.map((one) => ({ ...one, timer: nearer(one.timer, 1) }));
-  const later = { events: events.map((one) => ({ ...moved(one, 1), workflows: timers(one) })) };
+  const later = { events: events.map(aged) };
   // A start takes less than a tick, and so do the notes of the dispatcher and what follows a finding.
   const hangs = ({ starting, noting, found }: Event) => starting.length + noting.length > 0 || found !== null;
   if (!events.some(hangs)) add('time', 'time passes', later);
   else if (mayFail(setup, world, 'slow')) add('fault', 'time passes while a start hangs', later);
 }
-
-/** All moments of its row are a tick nearer, or further away. */
-function moved(event: Event, by: number): Event {
-  const { d } = event;
-  if (d === null) return event;
-  const due_at = d.due_at - by;
-  const first_attempt_at = nearer(d.first_attempt_at, by);
-  const next_attempt_at = nearer(d.next_attempt_at, by);
-  const [checked_at, started_at] = [nearer(d.checked_at, by), nearer(d.started_at, by)];
-  return { ...event, d: { ...d, due_at, first_attempt_at, next_attempt_at, checked_at, started_at } };
-}
-
-const nearer = (moment: Moment, by: number): Moment => (moment === null ? null : moment - by);

@@ -1,15 +1,8 @@
-import { DELIVERY_CHANGES } from '../../domain/notification-states';
-import type {
-  DeliveryChange,
-  DeliveryEvent,
-  DeliveryState,
-  EndState,
-} from '../../domain/notification-states';
+import type { DeliveryEvent, DeliveryState, EndState } from '../../domain/notification-states';
+import { changed } from './tools/table';
 
 /** A moment by the clock of the database: milliseconds in a trace, ticks in the search. */
 export type Moment = number | null;
-
-const NONE = null as Moment;
 
 /** The row of `deliveries` when it is inserted, by the names of its columns. */
 export const NEW_DELIVERY = {
@@ -19,16 +12,18 @@ export const NEW_DELIVERY = {
   step: 0,
   /** Whether it was delivered before, and is sent again. */
   delivered: false,
+  /** 1 for a bulk recovery. */
+  priority: 0,
   due_at: 0,
-  taken_at: NONE,
-  started_at: NONE,
-  first_attempt_at: NONE,
-  next_attempt_at: NONE,
-  hurried_at: NONE,
-  ordered_at: NONE,
-  paused_at: NONE,
-  held_at: NONE,
-  checked_at: NONE,
+  taken_at: null as Moment,
+  started_at: null as Moment,
+  first_attempt_at: null as Moment,
+  next_attempt_at: null as Moment,
+  hurried_at: null as Moment,
+  ordered_at: null as Moment,
+  paused_at: null as Moment,
+  held_at: null as Moment,
+  checked_at: null as Moment,
   /** Month of the quota in which a test has a unit. */
   reserved_month: null as number | null,
 };
@@ -83,7 +78,6 @@ export interface Terms {
   /** A started delivery is compared with Temporal when its last step is so old. */
   readonly checkAfter: number;
   readonly ladder: readonly number[];
-  readonly testLadder: readonly number[];
 }
 
 /** What a transaction sees beside the rows of its event. */
@@ -116,27 +110,16 @@ export interface Done {
   readonly gone?: boolean;
 }
 
-/** The row after a change of the table; null when it may not happen in this state. */
-export function changed(
-  event: DeliveryEvent,
-  d: Delivery,
-  now: number,
-  given: Partial<Delivery> = {},
-): Delivery | null {
-  const change: DeliveryChange = DELIVERY_CHANGES[event];
-  if (!change.from.includes(d.state)) return null;
-  const after: Record<string, unknown> = { ...d };
-  for (const field of change.clears ?? []) after[field] = field === 'step' ? 0 : null;
-  for (const field of change.nowIfEmpty ?? []) after[field] ??= now;
-  for (const field of change.now ?? []) after[field] = now;
-  const row = after as unknown as Delivery;
-  const generation = d.generation + (change.newGeneration ? 1 : 0);
-  return { ...row, state: change.to ?? d.state, generation, ...given };
-}
-
-/** Whether a later event of its application has to wait for this one. */
-export const blocks = ({ d }: Rows, { now, terms }: Pick<Sight, 'now' | 'terms'>): boolean =>
-  d !== null && !d.delivered && (d.first_attempt_at === null || d.first_attempt_at > now - terms.orderWait);
+/** Whether a later event of its application, of this priority, has to wait for this one. */
+export const blocks = (
+  { d }: Rows,
+  priority: number,
+  { now, terms }: Pick<Sight, 'now' | 'terms'>,
+): boolean =>
+  d !== null &&
+  d.priority <= priority &&
+  !d.delivered &&
+  (d.first_attempt_at === null || d.first_attempt_at > now - terms.orderWait);
 
 /** Whether the row has a slot of its endpoint. A lease that has ended takes none. */
 export const hasSlot = ({ d }: Rows, now: number): boolean =>
@@ -148,7 +131,7 @@ const MAY: Partial<Record<DeliveryEvent, (rows: Rows, d: Delivery, sight: Sight)
     d.due_at <= sight.now &&
     sight.slotFree &&
     !sight.partnerPaused &&
-    !sight.earlier.some((one) => blocks(one, sight)),
+    !sight.earlier.some((one) => blocks(one, d.priority, sight)),
   hold: ({ test }, _d, { endpoint }) => !test && !endpoint,
   release: (_rows, _d, { endpoint }) => endpoint,
   check: (_rows, { checked_at, started_at }, { now, terms }) =>
@@ -253,8 +236,7 @@ export function record(
   const gone = result === 'gone' && (fresh || made.outcome === 'unknown');
   if (!fresh || !current || d.state === 'held')
     return { rows: noted, gone, follows: follows(noted, made.generation, now) };
-  const ladder = rows.test ? terms.testLadder : terms.ladder;
-  const wait = result === 'ours' ? 1 : ladder[d.step + 1];
+  const wait = result === 'ours' ? 1 : terms.ladder[d.step + 1];
   if (result === 'gone' || wait === undefined) return { ...ended(noted, 'failed'), gone, follows: 'over' };
   const retried = changed('retry', d, now, {
     next_attempt_at: now + wait,
@@ -305,24 +287,23 @@ const freed = (d: Delivery | null) => ({
 
 const unit = (month: number, reserved: number, delivered = 0) => ({ month, reserved, delivered });
 
-/** A notification is inserted with its row, which is held from the beginning without an endpoint. */
-export function created(rows: Rows, month: number | null, due_at: number, endpoint: boolean): Done {
-  const n = NEW_NOTIFICATION;
-  const d = { ...NEW_DELIVERY, due_at, reserved_month: month };
-  return begun({ ...rows, n, d: endpoint ? d : { ...d, state: 'held', held_at: due_at } }, month);
+/**
+ * A notification is inserted with its row, which is held from the beginning without an endpoint. Or one that has
+ * ended is sent again: its end is cleared, and a row inserted.
+ */
+export function begun(
+  rows: Rows,
+  month: number | null,
+  due_at: number,
+  endpoint: boolean,
+  priority = 0,
+): Done {
+  const n = rows.n && { ...rows.n, end: null, generation: rows.n.generation + 1 };
+  const { generation, attempts, delivered } = n ?? NEW_DELIVERY;
+  const d = { ...NEW_DELIVERY, generation, attempts, delivered, priority, due_at, reserved_month: month };
+  const row: Delivery = endpoint ? d : { ...d, state: 'held', held_at: due_at };
+  return {
+    rows: { ...rows, n: n ?? NEW_NOTIFICATION, d: row },
+    units: month === null ? [] : [unit(month, 1)],
+  };
 }
-
-/** One that has ended is sent again: its end is cleared, and a row inserted. */
-export function resent(rows: Rows, month: number | null, due_at: number): Done {
-  const { n } = rows;
-  if (n === null) throw new Error('a resend of no notification');
-  const { attempts, delivered } = n;
-  const generation = n.generation + 1;
-  const d = { ...NEW_DELIVERY, generation, attempts, delivered, due_at, reserved_month: month };
-  return begun({ ...rows, n: { ...n, end: null }, d }, month);
-}
-
-const begun = (rows: Rows, month: number | null): Done => ({
-  rows,
-  units: month === null ? [] : [unit(month, 1)],
-});

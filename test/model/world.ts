@@ -1,7 +1,5 @@
 import type { Moment, Outcome, Rows } from './rows';
 
-const NOBODY: readonly number[] = [];
-
 /** A workflow in Temporal. */
 export const NEW_WORKFLOW = {
   generation: 0,
@@ -31,12 +29,12 @@ export interface Job {
 /** What is in flight for an event. */
 export const QUIET = {
   /** Generations whose workflow a dispatcher is about to start, and those that it has started. */
-  starting: NOBODY,
-  noting: NOBODY,
+  starting: [] as readonly number[],
+  noting: [] as readonly number[],
   workflows: [] as readonly Workflow[],
   jobs: [] as readonly Job[],
   /** Generations to which a wake is on its way. */
-  wakes: NOBODY,
+  wakes: [] as readonly number[],
   /** What the reconciler has found about a generation. */
   found: null as { readonly generation: number; readonly standing: Workflow['at'] | 'missing' } | null,
   /** Known to nobody in the service: its receiver has answered 2xx; later events may go before it. */

@@ -51,3 +51,22 @@ function ofEvent(event: Event, { orderWait, checkAfter }: Terms): Event {
     },
   };
 }
+
+/** A tick later, also by the clock of Temporal. */
+export const aged = (event: Event): Event => ({
+  ...moved(event, 1),
+  workflows: event.workflows.map((one) => ({ ...one, timer: nearer(one.timer, 1) })),
+});
+
+/** All moments of its row are a tick nearer, or further away. */
+export function moved(event: Event, by: number): Event {
+  const { d } = event;
+  if (d === null) return event;
+  const due_at = d.due_at - by;
+  const first_attempt_at = nearer(d.first_attempt_at, by);
+  const next_attempt_at = nearer(d.next_attempt_at, by);
+  const [checked_at, started_at] = [nearer(d.checked_at, by), nearer(d.started_at, by)];
+  return { ...event, d: { ...d, due_at, first_attempt_at, next_attempt_at, checked_at, started_at } };
+}
+
+const nearer = (moment: Moment, by: number): Moment => (moment === null ? null : moment - by);

@@ -31,7 +31,7 @@ const LABELS: readonly (readonly [RegExp, string])[] = [
   [/has to wait/, 'asks, not due'],
   [/partner is paused/, 'asks, partner paused'],
   [/without an attempt: held|is held/, 'no endpoint'],
-  [/released|resent/, 'released, resent'],
+  [/released|resend/, 'released, resent'],
   [/cancel/, 'cancelled'],
   [/expires/, '30 days'],
   [/pauses/, 'pause'],
@@ -41,15 +41,18 @@ const LABELS: readonly (readonly [RegExp, string])[] = [
 
 const PAGE = join(__dirname, '../../../docs/model.md');
 
-/**
- * The page with its diagram: the states of an event, and what leads from one to the other, as the search finds them. `npm run guide`
- * writes it, `npm run test:model` compares.
- */
-export function page(): { readonly now: string; readonly wanted: string } {
+/** The page with its diagram: the states of an event, and what leads from one to the other, as the search finds them. */
+function page(): { readonly now: string; readonly wanted: string } {
   const block = /(?<=```mermaid\nstateDiagram-v2\n {2}%% made from test\/model\n)[^`]*/;
   const now = readFileSync(PAGE, 'utf8');
   if (!block.test(now)) throw new Error('The page has no diagram made from test/model.');
   return { now, wanted: now.replace(block, () => picture()) };
+}
+
+/** Whether the page has the diagram of this model. */
+export function isDrawn(): boolean {
+  const { now, wanted } = page();
+  return now === wanted;
 }
 
 function picture(): string {

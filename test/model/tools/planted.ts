@@ -2,10 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../../db/postgres/connect';
 
-const LADDER = [0, 2_000, 2_000, 2_000];
-/** Of the runs with a planted fault, in milliseconds. */
-export const LADDERS = { ladder: LADDER, testLadder: LADDER };
-
 /** A change of one line. */
 interface Patch {
   readonly file: string;
@@ -17,14 +13,14 @@ interface Patch {
 interface PlantedFault {
   readonly name: string;
   readonly service: Patch;
-  readonly model: (Patch & { readonly world: string }) | null;
+  readonly model: Patch & { readonly world: string };
 }
 
 const CLAIM = 'db/notifications/claim.sql';
 const OPEN = 'db/notifications/open.sql';
 const RECORD = 'db/notifications/record.sql';
 const ROWS = 'rows.ts';
-const PROCESSES = 'processes.ts';
+const TABLE = 'tools/table.ts';
 
 export const FAULTS: readonly PlantedFault[] = [
   {
@@ -35,7 +31,12 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     name: 'a claim takes no lease',
     service: { file: CLAIM, from: 'due_at = moment + lease', to: 'due_at = moment' },
-    model: { file: PROCESSES, from: 'due_at: NOW + sight.terms.lease', to: 'due_at: NOW', world: 'one slot' },
+    model: {
+      file: 'processes.ts',
+      from: 'due_at: NOW + sight.terms.lease',
+      to: 'due_at: NOW',
+      world: 'one slot',
+    },
   },
   {
     name: 'a delivery counts when it is sent',
@@ -59,8 +60,7 @@ export const FAULTS: readonly PlantedFault[] = [
       from: 'next_attempt_at = moment + make_interval',
       to: 'next_attempt_at = moment + 0 * make_interval',
     },
-    // In the search nothing but the row says when the next attempt is planned.
-    model: null,
+    model: { file: ROWS, from: 'next_attempt_at: now + wait', to: 'next_attempt_at: now', world: 'one slot' },
   },
   {
     name: 'a claim ignores the order of an application',
@@ -71,7 +71,7 @@ export const FAULTS: readonly PlantedFault[] = [
     },
     model: {
       file: ROWS,
-      from: '!sight.earlier.some((one) => blocks(one, sight))',
+      from: '!sight.earlier.some((one) => blocks(one, d.priority, sight))',
       to: 'sight.earlier.length >= 0',
       world: 'application, a fault',
     },
@@ -130,13 +130,14 @@ export const FAULTS: readonly PlantedFault[] = [
       from: "SET state = 'queued', generation = d.generation + 1",
       to: "SET state = 'queued', generation = d.generation",
     },
-    // The reconciler replaces its workflow, which has ended, so the search finds nothing lost.
-    model: null,
+    model: {
+      file: TABLE,
+      from: 'change.newGeneration',
+      to: "change.newGeneration && event !== 'park'",
+      world: 'two orders',
+    },
   },
 ];
-
-/** Name of the file in `traces/` that has the run with this fault. */
-export const traceOf = ({ name }: PlantedFault) => name.replaceAll(/\W+/g, '-');
 
 /** @throws when the text has changed, so that the fault is none any more */
 export function patched(text: string, { file, from, to }: Patch): string {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { broken, settledAll } from '../invariants';
+import { OF_EVENTS, OF_ROWS, OF_WORLDS } from '../invariants';
 import { steps } from '../processes';
 import type { World } from '../world';
 import { canonical } from './canonical';
-import { beginning, type Step, type WorldSetup } from './turn';
+import { beginning, related, type Step, type WorldSetup } from './turn';
 
 /** A way into something that may not be. */
 interface Violation {
@@ -43,7 +43,13 @@ export function explore(setup: WorldSetup, seen: (before: World, step: Step, fro
     const key = hash('md5', JSON.stringify(world), 'base64');
     const before = known.get(key);
     if (before !== undefined) return before;
-    const state: State = { parent, text, settled: settledAll(world), well: [], mark: 'new' };
+    const state: State = {
+      parent,
+      text,
+      settled: world.events.every(({ d }) => d === null),
+      well: [],
+      mark: 'new',
+    };
     known.set(key, state);
     into.push([world, state]);
     return state;
@@ -68,6 +74,23 @@ export function explore(setup: WorldSetup, seen: (before: World, step: Step, fro
   return { states: [...known.values()], depth };
 }
 
+/** The invariants that the step from one world to another breaks. */
+function broken(setup: WorldSetup, before: World, after: World): string[] {
+  const ofEvents = after.events.flatMap((event, at) => {
+    const was = before.events[at];
+    if (was === undefined || was === event) return [];
+    const earlier = before.events.filter((_, other) => other < at && related(setup, at, other));
+    return [
+      ...Object.entries(OF_ROWS).filter(([, breaks]) => breaks(event, was)),
+      ...Object.entries(OF_EVENTS).filter(([, breaks]) =>
+        breaks(event, was, { world: before, earlier, setup }),
+      ),
+    ];
+  });
+  const ofWorld = Object.entries(OF_WORLDS).filter(([, breaks]) => breaks(after, before, setup));
+  return [...ofEvents, ...ofWorld].map(([name]) => name);
+}
+
 const storyOf = ({ parent, text }: State): string[] => (parent === null ? [] : [...storyOf(parent), text]);
 
 /**
@@ -85,7 +108,7 @@ export function search(setup: WorldSetup): Found {
   });
   const stuck = violations.size > 0 ? null : firstStuck(states);
   if (stuck !== null) {
-    const invariant = 'M14 every event ends while workers live and the endpoint answers';
+    const invariant = 'M16 every event ends while workers live and the endpoint answers';
     const [first, ...after] = stuck as [State, ...State[]];
     violations.set(invariant, {
       invariant,

@@ -1,20 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../../db/postgres/connect';
+import type { Finding } from '../../storm/finding';
 import { DELIVERY_CHANGES, TEST_EVENT_TYPE, type DeliveryEvent } from '../../../domain/notification-states';
 import { OF_ROWS } from '../invariants';
-import {
-  NEW_DELIVERY,
-  afterEarlier,
-  change,
-  created,
-  end,
-  hasSlot,
-  open,
-  record,
-  resent,
-  unborn,
-} from '../rows';
+import { NEW_DELIVERY, afterEarlier, begun, change, end, hasSlot, open, record, unborn } from '../rows';
 import type { Attempt, Delivery, Moment, Notification, Rows, Sight, Terms } from '../rows';
 
 type Sql = Database['sql'];
@@ -34,15 +24,8 @@ export interface Line {
 export interface Verdict {
   readonly deliveries: number;
   readonly transitions: number;
-  /** How often each step was taken. */
-  readonly steps: Readonly<Record<string, number>>;
   /** The first transition that the model does not have, and the state that it was in; null when it accepts all. */
-  readonly refused: {
-    readonly notification: string;
-    readonly why: string;
-    readonly state: Rows | undefined;
-    readonly before: readonly string[];
-  } | null;
+  readonly refused: string | null;
 }
 
 /** From now on the changes are kept. Call it as the owner of the schema. */
@@ -64,8 +47,6 @@ const UNSURE_MS = 5_000;
 const CLOSE_MS = 1_000;
 
 class Refusal extends Error {}
-
-type Ladders = Partial<Pick<Terms, 'ladder' | 'testLadder'>>;
 
 /** A notification, as its rows were last. */
 interface Known extends Rows {
@@ -92,13 +73,11 @@ interface Queue {
 
 /**
  * Holds lines against the model, transaction by transaction, up to the first that it refuses.
- * @param ladders those of the workers, in milliseconds, for rows without one
  */
-export function check(lines: readonly Line[], ladders: Ladders = {}): Verdict {
+export function check(lines: readonly Line[]): Verdict {
   const known = new Map<string, Known>();
   const applications = new Map<string, string[]>();
   const queues = new Map<string, Queue>();
-  const steps: Record<string, number> = {};
   let transitions = 0;
 
   const queueOf = (name: string): Queue => {
@@ -136,7 +115,7 @@ export function check(lines: readonly Line[], ladders: Ladders = {}): Verdict {
     return either(queue.endpoint, queue.endpointAt).flatMap((endpoint) =>
       either(queue.paused, queue.pausedAt).map((partnerPaused) => ({
         now,
-        terms: termsOf(own, after, ladders),
+        terms: termsOf(own, after),
         endpoint,
         slotFree: holding.length < SLOTS,
         partnerPaused,
@@ -177,7 +156,6 @@ export function check(lines: readonly Line[], ladders: Ladders = {}): Verdict {
         for (const [invariant, breaks] of Object.entries(OF_ROWS))
           if (breaks(next, before)) throw new Refusal(`${name}: ${invariant} is broken`);
         place(id, next, moment);
-        steps[name] = (steps[name] ?? 0) + 1;
         transitions += 1;
         const unit = ({ d }: Rows) => (d?.reserved_month == null ? 0 : 1);
         const of = `${before.queue} ${before.test}`;
@@ -222,11 +200,24 @@ export function check(lines: readonly Line[], ladders: Ladders = {}): Verdict {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const state = known.get(id);
-      const refused = { notification: id, why: error.message, state, before: state?.steps ?? [] };
-      return { deliveries: known.size, transitions, steps, refused };
+      const refused = `${id} after ${state?.steps.join(', ')}: ${error.message}, in ${JSON.stringify(state)}`;
+      return { deliveries: known.size, transitions, refused };
     }
   }
-  return { deliveries: known.size, transitions, steps, refused: null };
+  return { deliveries: known.size, transitions, refused: null };
+}
+
+/** Every transition of every delivery of a run, compared with the model. */
+export function accordingToModel(lines: readonly Line[]): Finding {
+  const { deliveries, transitions, refused } = check(lines);
+  return {
+    invariant: '    every transition of every delivery is one of the model',
+    looked: transitions,
+    // A scene may have only rows that the test has put there itself.
+    optional: true,
+    seen: `${transitions} transitions of ${deliveries} deliveries`,
+    offenders: refused === null ? [] : [refused],
+  };
 }
 
 /** The rows after each transaction of the model that may be made now. What the model leaves open is as in the rows that were stored. */
@@ -234,8 +225,8 @@ function* possible(before: Known, after: Rows, sight: Sight): Iterable<[string, 
   const { n, d } = before;
   const month = after.d?.reserved_month ?? null;
   const due = after.d?.due_at ?? 0;
-  if (n === null) return yield ['store', created(before, month, due, sight.endpoint).rows];
-  if (d === null) yield ['resend', resent(before, month, due).rows];
+  if (n === null) return yield ['store', begun(before, month, due, sight.endpoint).rows];
+  if (d === null) yield ['resend', begun(before, month, due, true, after.d?.priority).rows];
   else {
     const { kind, rows } = open(before, d.generation, sight);
     yield [kind === 'open' ? 'attempt' : kind, rows];
@@ -344,14 +335,12 @@ function afterOf(before: Rows, own: readonly Line[]): Rows {
   return { ...before, n, d, attempts: [...attempts.values()] };
 }
 
-/** With the ladder that the row has, else that of the workers; of an unknown one the step is taken as it was made. */
-function termsOf(own: readonly Line[], after: Rows, { ladder = [], testLadder = [] }: Ladders): Terms {
+/** With the ladder that the row has. Without one, the step is taken as it was made. */
+function termsOf(own: readonly Line[], after: Rows): Terms {
   const terms = { lease: LEASE_MS, orderWait: ORDER_WAIT_MS, checkAfter: -Infinity };
   const stored = own.flatMap(({ was }) => (was?.['ladder_ms'] as readonly number[] | null | undefined) ?? []);
-  if (stored.length > 0) return { ...terms, ladder: stored, testLadder: stored };
-  if (ladder.length > 0) return { ...terms, ladder, testLadder };
   const unknown = after.d === null ? [] : Array.from({ length: 100 }, () => 0);
-  return { ...terms, ladder: unknown, testLadder: unknown };
+  return { ...terms, ladder: stored.length > 0 ? stored : unknown };
 }
 
 /** When a statement changed the rows: the latest moment that it set, or the one at which the change was kept. */

@@ -29,7 +29,8 @@ export interface WorldSetup {
  */
 export type Fault = Broken | 'wake' | 'month' | 'busy' | 'ours' | 'expires';
 type Broken = 'dies' | 'unanswered' | 'late' | 'freezes' | 'slow' | 'lost' | 'clock';
-export type Order = 'pause' | 'retry_now' | 'cancel' | 'resend' | 'terminate' | 'partner' | 'endpoint';
+export type Order =
+  'pause' | 'retry_now' | 'cancel' | 'resend' | 'recover' | 'terminate' | 'partner' | 'endpoint';
 
 /** `well`: what happens while nothing goes wrong. `time`: a tick, which waits until no such step is left. */
 export interface Step {
@@ -71,6 +72,7 @@ export function turnOf(setup: WorldSetup, world: World, at: number, all: Step[])
     const events = world.events.map((one, other) => {
       if (other === at) return { ...event, ...rows, ...own };
       if (later === null || other < at || !related(setup, at, other) || one.d?.taken_at !== null) return one;
+      if (later === 'put_off' && one.d.priority < (event.d?.priority ?? 0)) return one;
       return { ...one, d: afterEarlier(later, one.d, event.d?.first_attempt_at ?? null, sight) ?? one.d };
     });
     const months = world.months.map((one, month) =>

@@ -1,7 +1,7 @@
 import type { Terms } from '../rows';
 import type { Order, WorldSetup } from './turn';
 
-const TERMS: Terms = { lease: 1, orderWait: 1, checkAfter: 1, ladder: [0, 1], testLadder: [0, 1] };
+const TERMS: Terms = { lease: 1, orderWait: 1, checkAfter: 1, ladder: [0, 1] };
 const ALL: readonly Order[] = ['pause', 'retry_now', 'cancel', 'resend', 'terminate', 'partner', 'endpoint'];
 const TWO_OF_ONE = [{ application: 'a' }, { application: 'a' }];
 
@@ -50,7 +50,7 @@ export const WORLDS: readonly WorldSetup[] = [
   world('two events of one application, an endpoint that goes and comes', {
     events: TWO_OF_ONE,
     orders: 1,
-    order: ['endpoint'],
+    order: ['endpoint', 'recover'],
   }),
   world('two tests, one unit of the quota, two months', {
     events: [{ test: true }, { test: true }],
