@@ -57,7 +57,7 @@ export function jsonBody(app: FastifyInstance): void {
     try {
       if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? ''))
         throw refused('INVALID_REQUEST', 'Content-Type must be application/json.');
-      if (!isUtf8(body)) throw notJson();
+      if (!isUtf8(body)) throw refused('INVALID_REQUEST', 'The body is not UTF-8: send JSON in UTF-8.');
       done(null, parse(body.toString()));
     } catch (error) {
       done(error as ApiError, undefined);
@@ -65,11 +65,13 @@ export function jsonBody(app: FastifyInstance): void {
   });
 }
 
+/** Writers of .NET put it there, where nobody sees it. */
+const BYTE_ORDER_MARK = 'The body begins with a byte order mark (U+FEFF): send JSON in UTF-8 without one.';
 const notJson = () => refused('INVALID_REQUEST', 'The body is not valid JSON.');
 
 function parse(text: string): unknown {
   // The parser below would ignore a byte order mark.
-  if (text.charCodeAt(0) === 0xfeff) throw notJson();
+  if (text.charCodeAt(0) === 0xfeff) throw refused('INVALID_REQUEST', BYTE_ORDER_MARK);
   // The result is undefined for no JSON, and null for a refused name.
   const body: unknown = secureJson.safeParse(text);
   if (body === undefined) throw notJson();
