@@ -37,7 +37,7 @@ const SETS = {
     gateway: { enabled: true, host: 'quotes.example', parentRefs: [{ name: 'public' }] },
     temporal: { tlsSecretName: '', namespace: 'quotes.a1b2c', prepare: false },
   },
-  "Temporal's Worker Controller": { worker: { controller: { enabled: true, connection: 'temporal' } } },
+  'workers of two builds': { worker: { builds: ['0.1.0', `0.1.1@sha256:${'a'.repeat(64)}`] } },
   'settings, and networks of its own': {
     network: { enabled: false },
     api: { env: { RATE_LIMIT_PER_MINUTE: 1_000 } },
@@ -88,14 +88,15 @@ const OURS = 'Deployment HorizontalPodAutoscaler Job NetworkPolicy PodDisruption
 test.each([
   ['an ingress, and the Prometheus operator', [...OURS, 'Ingress', 'PodMonitor', 'PrometheusRule']],
   ['a gateway, and Temporal Cloud', [...OURS, 'HTTPRoute']],
-  ["Temporal's Worker Controller", [...OURS, 'WorkerDeployment']],
+  ['workers of two builds', OURS],
   ['settings, and networks of its own', OURS.filter((kind) => kind !== 'NetworkPolicy')],
 ] as const)('%s: lint finds nothing, and pods are guarded as in docker-compose.yml', async (name, kinds) => {
   expect(await run('lint --strict', SETS[name])).toContain('0 chart(s) failed');
   const all = await rendered(SETS[name]);
   expect(kindsOf(all)).toEqual(kinds.toSorted());
   const pods = podsOf(all);
-  expect(pods.length).toBe(name === 'a gateway, and Temporal Cloud' ? 4 : 5);
+  const count = { 'a gateway, and Temporal Cloud': 4, 'workers of two builds': 6 } as const;
+  expect(pods.length).toBe(count[name as keyof typeof count] ?? 5);
   const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
   for (const { name: of, pod } of pods) {
     const securityContext = { runAsNonRoot: true };
@@ -114,7 +115,7 @@ test.each([
     });
     const settings: string[] = (container.env ?? []).map((one: { name: string }) => one.name);
     expect(settings.filter((one) => !known.has(one))).toEqual([]);
-    const component: string = of.replace('quotes-', '');
+    const component: string = of.replace(/^quotes-|-0-1-\d$/g, '');
     const service = composeServices()[{ api: 'api-1', worker: 'worker-1' }[component] ?? component];
     // Of `ops` there is a pod that waits for commands.
     expect(container.command).toEqual(component === 'ops' ? ['sleep', 'infinity'] : service?.command);
@@ -129,8 +130,7 @@ test.each([
 
 /** Holds objects against the schemas of a version. */
 async function expectKnown(text: string, version: string): Promise<void> {
-  // No Go module has the definition of WorkerDeployment. Its fields were compared by hand with that of temporal-worker-controller of August 2026.
-  const flags = ['-strict', '-output', 'json', '-summary', '-verbose', '-skip', 'WorkerDeployment'];
+  const flags = ['-strict', '-output', 'json', '-summary', '-verbose'];
   const command = [kubeconform, ...flags, '-kubernetes-version', version, '-schema-location', schemas];
   // It ends with 1 when it finds something.
   const out = await runProgram('sh', ['-c', '"$@" || true', 'sh', ...command], {
@@ -138,10 +138,7 @@ async function expectKnown(text: string, version: string): Promise<void> {
     input: Readable.from(text),
   });
   const { resources } = JSON.parse(out) as { resources: { kind: string; status: string; msg: string }[] };
-  const refused = resources.filter(
-    ({ kind, status }) => kind !== 'WorkerDeployment' && status !== 'statusValid',
-  );
-  expect(refused).toEqual([]);
+  expect(resources.filter(({ status }) => status !== 'statusValid')).toEqual([]);
   expect(resources.length).toBe(parseAllDocuments(text).length);
 }
 
@@ -159,6 +156,7 @@ test.each(KUBERNETES)(
     const values = parse(fileOfPage('kubernetes', '# quotes.yaml'));
     await expectKnown(await run('template quotes', values, {}), version);
     await expectKnown(fileOfPage('kubernetes', '# stores.yaml'), version);
+    await expectKnown(fileOfPage('kubernetes', '# authority.yaml'), version);
   },
 );
 
@@ -181,7 +179,7 @@ test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone 
 });
 
 test('of the addresses outside a worker reaches those that it takes for public, by IPv4 and IPv6', async () => {
-  const policies = (await rendered(SETS["Temporal's Worker Controller"])).filter(
+  const policies = (await rendered({})).filter(
     ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'quotes-worker',
   );
   const outside = policies.flatMap(
@@ -203,6 +201,25 @@ test('of the addresses outside a worker reaches those that it takes for public, 
   const closed6 = ['::1', 'fd00::1', 'fe80::1', 'ff02::1', '2002:a01:203::1', '64:ff9b::a01:203'];
   const all = [...open, ...closed4, ...closed6, '::ffff:10.1.2.3'];
   for (const judge of [isPublicAddress, reached]) expect(all.filter(judge)).toEqual(open);
+});
+
+test('each build has workers of its own, by its image and with its id', async () => {
+  const workers = (await rendered(SETS['workers of two builds'])).filter(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name.startsWith('quotes-worker'),
+  );
+  const found = workers.map(({ metadata, spec: { selector, template } }) => {
+    const [{ image, env }] = template.spec.containers;
+    const id = env.find((one: Rendered) => one.name === 'WORKER_BUILD_ID').value;
+    const selected = Object.entries(selector.matchLabels).every(
+      ([label, value]) => template.metadata.labels[label] === value,
+    );
+    return [metadata.name, id, selector.matchLabels['app.kubernetes.io/version'], selected, image];
+  });
+  const [first, second] = SETS['workers of two builds'].worker.builds;
+  expect(found).toEqual([
+    ['quotes-worker-0-1-0', '0.1.0', '0.1.0', true, `registry.example/quotes:${first}`],
+    ['quotes-worker-0-1-1', '0.1.1', '0.1.1', true, `registry.example/quotes:${second}`],
+  ]);
 });
 
 test('pods of a release are spread by themselves, and leave a lost node within 30 s', async () => {
@@ -280,7 +297,7 @@ test.each([
   [{ authorities: { stores: { secretName: 'one', configMapName: 'two' } } }, '/authorities/stores'],
   [{ migrate: { deadlineSeconds: 5 } }, '/migrate/deadlineSeconds'],
   [{ temporal: { address: 'temporal' } }, '/temporal/address'],
-  [{ worker: { controller: { enabled: true } } }, '/worker/controller/connection'],
+  [{ worker: { builds: ['0.1.0@latest'] } }, '/worker/builds/0'],
   [{ network: { toPostgres: [] } }, '/network/toPostgres'],
   [{ ingress: { enabled: true } }, '/ingress'],
   [{ monitoring: { enabled: true } }, '/monitoring/runbooksUrl'],

@@ -25,6 +25,10 @@ const CRDS = {
     'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml',
     'example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml',
   ],
+  'github.com/cert-manager/cert-manager@v1.21.2': ['deploy/crds/cert-manager.io_certificates.yaml'],
+  'github.com/external-secrets/external-secrets@v1.3.2': [
+    'config/crds/bases/external-secrets.io_externalsecrets.yaml',
+  ],
   'sigs.k8s.io/gateway-api@v1.3.0': ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
 };
 

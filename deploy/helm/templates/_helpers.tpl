@@ -1,5 +1,8 @@
+{{/* Of this release, or of one of `worker.builds`: (dict "root" $ "build" …). */}}
 {{- define "pfqs.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- $own := include "pfqs.build" .root }}
+{{- with .root.Values.image.digest }}{{ $own = printf "%s@%s" $own . }}{{ end }}
+{{- .root.Values.image.repository }}:{{ .build | default $own }}
 {{- end }}
 
 {{- define "pfqs.build" -}}
@@ -15,7 +18,7 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "pfqs.labels" -}}
 {{ include "pfqs.selector" . }}
-app.kubernetes.io/version: {{ include "pfqs.build" .root | quote }}
+app.kubernetes.io/version: {{ .build | default (include "pfqs.build" .root) | splitList "@" | first | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 
@@ -59,9 +62,9 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- range $name := $names }}
 {{- with get $authorities $name }}
 {{- if .secretName }}
-- { name: {{ $name }}, secret: { secretName: {{ .secretName }}, defaultMode: 0440 } }
+- { name: {{ $name }}, secret: { secretName: {{ .secretName }}, defaultMode: 0440, items: [{ key: ca.crt, path: ca.pem }] } }
 {{- else if .configMapName }}
-- { name: {{ $name }}, configMap: { name: {{ .configMapName }} } }
+- { name: {{ $name }}, configMap: { name: {{ .configMapName }}, items: [{ key: ca.crt, path: ca.pem }] } }
 {{- end }}
 {{- end }}
 {{- end }}
@@ -103,7 +106,7 @@ spec:
   {{- end }}
   containers:
     - name: {{ .component }}
-      image: {{ include "pfqs.image" .root | quote }}
+      image: {{ include "pfqs.image" . | quote }}
       command: {{ .command | toJson }}
       envFrom: [{ secretRef: { name: {{ .secret }} } }]
       env: {{- .env | nindent 8 }}
@@ -143,6 +146,10 @@ spec:
     - {{ toJson . }}
     {{- end }}
     {{- if and .temporal .root.Values.temporal.tlsSecretName }}
-    - { name: temporal, secret: { secretName: {{ .root.Values.temporal.tlsSecretName }}, defaultMode: 0440 } }
+    - name: temporal
+      secret:
+        secretName: {{ .root.Values.temporal.tlsSecretName }}
+        defaultMode: 0440
+        items: [{ key: ca.crt, path: ca.pem }, { key: tls.crt, path: cert.pem }, { key: tls.key, path: key.pem }]
     {{- end }}
 {{- end }}
