@@ -13,41 +13,28 @@ import {
   temporalLost,
   temporalUpgrade,
 } from './interruptions';
-import { startOutside } from './partner';
 import { Project } from './project';
 import { restores } from './restores';
 import { firstDay, installs } from './start';
 import { newFigures } from './scene';
 
-const run = async () =>
-  runSteps(
-    __filename,
-    [
-      ['starts from nothing by the commands of the page', installs],
-      ['every container is guarded and bounded as the file says', guarded],
-      ['answers a quote, delivers to a partner outside, opens an application for a lender', firstDay],
-      ['ports are open and closed as the page says', network],
-      ['a rolling restart to another release and back loses nothing', rollingRestart],
-      ['another Temporal takes over', temporalUpgrade],
-      ['a Temporal that lost its databases is set up anew', temporalLost],
-      ['kill -9 of every container loses nothing', kills],
-      ['stops in order', stops],
-      ['starts again with the engine', restartOfTheEngine],
-      ['certificates are renewed', certificates],
-      ['a backup is restored to a moment, and from its dump', restores],
-      ['the monitoring sees everything', monitoring],
-    ],
-    {
-      project: new Project(),
-      outside: await startOutside(),
-      credentials: { key: '', serviceKey: '' },
-      answered: [],
-      figures: newFigures(),
-    },
-    'docker compose ps --all; docker compose logs --tail 15',
-  );
-
-run().catch((error: unknown) => {
-  console.error(error);
-  process.exit(1);
-});
+void runSteps(
+  __filename,
+  [
+    ['starts from nothing by the commands of the page', installs],
+    ['every container is guarded and bounded as the file says', guarded],
+    ['answers a quote, delivers to a partner outside, opens an application for a lender', firstDay],
+    ['ports are open and closed as the page says', network],
+    ['a rolling restart to another release and back loses nothing', rollingRestart],
+    ['another Temporal takes over', temporalUpgrade],
+    ['a Temporal that lost its databases is set up anew', temporalLost],
+    ['kill -9 of every container loses nothing', kills],
+    ['stops in order', stops],
+    ['starts again with the engine', restartOfTheEngine],
+    ['certificates are renewed', certificates],
+    ['a backup is restored to a moment, and from its dump', restores],
+    ['the monitoring sees everything', monitoring],
+  ],
+  { project: new Project(), figures: newFigures() },
+  'docker compose ps --all; docker compose logs --tail 15',
+);

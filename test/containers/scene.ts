@@ -5,6 +5,9 @@ import type { Project } from './project';
 
 export const newReckoning = () => ({
   quotes: 0,
+  /** Requests of shops that were not answered with 200. */
+  quotes_refused: 0,
+  /** Answered with 200, and not stored. */
   quotes_lost: 0,
   notifications: 0,
   notifications_lost: 0,
@@ -51,6 +54,7 @@ export async function underTraffic(scene: Served, work: () => Promise<void>): Pr
     );
   const { ids, lost } = await traffic.stop();
   answered.push(...ids);
+  scene.figures.quotes_refused += lost.length;
   if (error !== undefined) throw error;
   await reckon(scene);
   return lost;

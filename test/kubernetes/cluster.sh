@@ -2,7 +2,7 @@
 # Runs a command beside a Kubernetes cluster: a control plane in a "hub", three nodes, and a fourth for stores and ingress, each in namespaces of
 # its own, so that nothing listens on this machine and no firewall rule is written. Everything ends with the command.
 #
-#   bash test/kubernetes/cluster.sh build         once: Kubernetes, CoreDNS and an enforcer of network policies, by Go; a root folder of Debian
+#   bash test/kubernetes/cluster.sh build         once: Kubernetes, CoreDNS, metrics-server and an enforcer of network policies, by Go; a root folder of Debian
 #   bash test/kubernetes/cluster.sh built         ends with 0 when all of it is there
 #   bash test/kubernetes/cluster.sh shell         a shell with kubectl and helm, in the network of a partner outside
 #   bash test/kubernetes/cluster.sh COMMAND …     runs COMMAND there
@@ -16,12 +16,12 @@ cd "$(dirname "$self")/../.."
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export PATH="$PATH:/usr/sbin:/sbin:/usr/local/go/bin"
 W="${XDG_CACHE_HOME:-$HOME/.cache}/partner-finance-quote-service/kubernetes"
-kubernetes=1.37.2 coredns=1.15.0 policies=0.8.0
+kubernetes=1.37.2 coredns=1.15.0 policies=0.8.0 metrics=0.9.0
 nodes=4 hub_ip=10.89.0.1
 do=${1:?see the top of this file}
 built() {
   local name
-  for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy coredns kube-network-policies kubectl; do
+  for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy coredns kube-network-policies metrics-server kubectl; do
     [ -x "$W/bin/$name" ] || return 1
   done
   [ -f "$W/node.done" ]
@@ -69,6 +69,7 @@ build() {
   done
   # The nri that it asks for does not compile with what Kubernetes needs.
   beside kube-network-policies "sigs.k8s.io/kube-network-policies@v$policies github.com/containerd/nri@v0.12.0" sigs.k8s.io/kube-network-policies/cmd
+  beside metrics-server "sigs.k8s.io/metrics-server@v$metrics" sigs.k8s.io/metrics-server/cmd/metrics-server
   # With the plug-ins that a cluster needs, of its fifty.
   beside coredns "github.com/coredns/coredns@v$coredns" . 'package main
 import (
@@ -118,6 +119,7 @@ certificates() {
   }
   one apiserver /CN=kube-apiserver "IP:$hub_ip,IP:127.0.0.1,IP:10.96.0.1,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc"
   one kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client
+  one front /CN=front
   one admin /O=system:masters/CN=admin
   one controller-manager /CN=system:kube-controller-manager
   one scheduler /CN=system:kube-scheduler
@@ -156,13 +158,18 @@ END
     --client-ca-file="$P/ca.crt" --tls-cert-file="$P/apiserver.crt" --tls-private-key-file="$P/apiserver.key" \
     --service-account-key-file="$P/accounts.pub" --service-account-signing-key-file="$P/accounts.key" --service-account-issuer=https://kubernetes.default.svc \
     --kubelet-client-certificate="$P/kubelet-client.crt" --kubelet-client-key="$P/kubelet-client.key" --kubelet-certificate-authority="$P/ca.crt" \
-    --kubelet-preferred-address-types=InternalIP --token-auth-file="$P/tokens.csv" --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true >"$W/run/log/kube-apiserver" 2>&1 &
+    --kubelet-preferred-address-types=InternalIP --requestheader-client-ca-file="$P/ca.crt" --requestheader-allowed-names=front \
+    --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
+    --proxy-client-cert-file="$P/front.crt" --proxy-client-key-file="$P/front.key" --enable-aggregator-routing=true --token-auth-file="$P/tokens.csv" --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true >"$W/run/log/kube-apiserver" 2>&1 &
   # Before the API server has made their roles they end.
   after() { local log=$W/run/log/${1##*/}; until [ -e "$W/run/ready" ]; do sleep 0.2; done; exec "$@" >"$log" 2>&1; }
   after "$W/bin/kube-controller-manager" --kubeconfig="$P/controller-manager.conf" --root-ca-file="$P/ca.crt" --service-account-private-key-file="$P/accounts.key" \
     --use-service-account-credentials --leader-elect=false --service-cluster-ip-range=10.96.0.0/16 \
-    --authentication-kubeconfig="$P/controller-manager.conf" --authorization-kubeconfig="$P/controller-manager.conf" &
+    --authentication-kubeconfig="$P/controller-manager.conf" --authorization-kubeconfig="$P/controller-manager.conf" --horizontal-pod-autoscaler-sync-period=5s &
   after "$W/bin/kube-scheduler" --kubeconfig="$P/scheduler.conf" --leader-elect=false --authentication-kubeconfig="$P/scheduler.conf" --authorization-kubeconfig="$P/scheduler.conf" &
+  # By the service of surroundings.ts.
+  after "$W/bin/metrics-server" --secure-port=4443 --metric-resolution=10s --kubelet-request-timeout=5s --kubeconfig="$P/admin.conf" --authentication-kubeconfig="$P/admin.conf" --authorization-kubeconfig="$P/admin.conf" \
+    --kubelet-certificate-authority="$P/ca.crt" --kubelet-preferred-address-types=InternalIP --tls-cert-file="$P/apiserver.crt" --tls-private-key-file="$P/apiserver.key" &
   # The partner has a name server, as everybody outside.
   printf '.:53 {\n  errors\n  kubernetes cluster.local {\n    kubeconfig %s\n  }\n  forward . 93.184.215.14\n}\n' "$P/admin.conf" >"$W/run/Corefile"
   after "$W/bin/coredns" -conf "$W/run/Corefile" &
@@ -179,25 +186,28 @@ END
   while true; do wait -n || true; sleep 1; done
 }
 
-# Unpacks images as a node has them: ours; and ours with those of stores and ingress.
+# own FROM TO: a copy of what containerd keeps. Layers, which nobody changes, are links.
+own() { cp -al "$1" "$2" && find "$2" -name '*.db' -exec cp {} {}.own \; -exec mv {}.own {} \; ; }
+# Unpacks images as nodes have them: those of stores and ingress when they are others than before, and ours beside them.
 images() {
-  local at=$W/images/part list
-  rm -rf "$W/images"/{ours,theirs,part} && mkdir "$at"
+  local at=$W/images/part lists=ours list
+  rm -rf "$W/images"/{all,part}
+  if [ -d "$W/images/base" ]; then own "$W/images/base" "$at"; else mkdir "$at" && lists='theirs ours'; fi
   mount --make-rprivate / && mount --bind "$W/node" "$W/node" && cd "$W/node"
   mount -t proc proc proc && mount --rbind /dev dev && mount -t tmpfs tmpfs run && mkdir -p ".$W" && mount --rbind "$W" ".$W" && mount --bind "$at" var/lib/containerd
   chroot . containerd >"$W/node.log" 2>&1 &
   until chroot . ctr version >/dev/null 2>&1; do sleep 0.1; done
-  for list in ours theirs; do
+  for list in $lists; do
     chroot . ctr -n k8s.io images import "$W/images/$list.tar" >/dev/null
-    [ $list = theirs ] || { sleep 1; cp -al "$at" "$W/images/ours"; find "$W/images/ours" -name '*.db' -exec cp {} {}.own \; -exec mv {}.own {} \; ; }
+    [ $list = ours ] || { sleep 1; rm -rf "$W/images/new"; own "$at" "$W/images/new" && mv "$W/images/new" "$W/images/base"; }
   done
   kill %1 && wait %1 || true
-  mv "$at" "$W/images/theirs"
+  mv "$at" "$W/images/all"
 }
 
 # The first process of a node.
 node() {
-  local n=$1 here=$W/run/node$1 P=$W/run/pki m at to list name value taint=
+  local n=$1 here=$W/run/node$1 P=$W/run/pki m at to list name value taint= system=
   hostname "node$n"
   until [ -e "$W/run/node$n.cable" ]; do sleep 0.1; done
   ip link set lo up && ip addr add "10.89.0.$((10 + n))/24" dev eth0 && ip link set eth0 up && ip route add default via $hub_ip
@@ -205,10 +215,8 @@ node() {
   mount --make-rprivate / && mount --rbind "$W/node" "$W/node" && mount --make-private "$W/node" && cd "$W/node"
   mount -t proc proc proc && mount -t sysfs sysfs sys && mount --rbind "$W/run/cgroup" sys/fs/cgroup && mount --rbind /dev dev
   mount -t tmpfs tmpfs run && mount -t tmpfs tmpfs tmp && mkdir -p ".$W" old && mount --rbind "$W" ".$W"
-  # The nodes share one root folder: what a node writes is its own. Its images are links to layers that nobody changes.
-  list=ours && [ "$n" != "$nodes" ] || list=theirs
-  mkdir -p "$here/var/lib" && cp -al "$W/images/$list" "$here/var/lib/containerd"
-  find "$here/var/lib/containerd" -name '*.db' -exec cp {} {}.own \; -exec mv {}.own {} \;
+  # The nodes share one root folder: what a node writes is its own.
+  mkdir -p "$here/var/lib" && own "$W/images/all" "$here/var/lib/containerd"
   for at in var/lib/kubelet var/lib/containerd var/lib/cni etc/cni/net.d var/log; do mkdir -p "$at" "$here/$at" && mount --bind "$here/$at" "$at"; done
   pivot_root . old && umount -l /old
   mount --make-rshared /
@@ -258,6 +266,8 @@ END
   done
   # Beside other work on this machine a whole cluster has the weight of one process, unless it is given more.
   for at in /sys/fs/cgroup/cpu/quotes-kubernetes /sys/fs/cgroup/cpu/quotes-kubernetes/node*; do echo 20480 >"$at/cpu.shares"; done
+  # Of the size that the page promises: 2 CPUs and 4 GiB, of which its system takes a part.
+  [ "$n" = "$nodes" ] || system="systemReserved: { cpu: $((1000 * $(nproc) - 1900))m, memory: $(($(awk '/MemTotal/ { print int($2 / 1024) }' /proc/meminfo) - 3072))Mi }"
   cat >/run/kubelet.yaml <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -273,13 +283,17 @@ tlsPrivateKeyFile: $P/node$n.key
 clusterDomain: cluster.local
 clusterDNS: [$hub_ip]
 seccompDefault: true
+$system
 # The disk is the machine's.
 evictionHard: { memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1% }
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 END
   until [ -e "$W/run/ready" ]; do sleep 0.2; done
-  "$W/bin/kubelet" --config=/run/kubelet.yaml --kubeconfig="$P/node$n.conf" --node-ip="10.89.0.$((10 + n))" --hostname-override="node$n" $taint >/var/log/kubelet 2>&1 &
+  # It ends when containerd is not ready yet, and as under systemd it is started again.
+  until "$W/bin/kubelet" --config=/run/kubelet.yaml --kubeconfig="$P/node$n.conf" --node-ip="10.89.0.$((10 + n))" --hostname-override="node$n" $taint; do sleep 1; done >/var/log/kubelet 2>&1 &
+  # What a pod has logged is kept for whoever asks why a step failed: the kubelet removes it with the pod.
+  while sleep 2; do cp -alT /var/log/pods /var/log/kept 2>/dev/null || true; done &
   "$W/bin/kube-proxy" --kubeconfig="$P/proxy.conf" --hostname-override="node$n" --proxy-mode=nftables --cluster-cidr=10.244.0.0/16 --conntrack-max-per-core=0 \
     --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0 >/var/log/kube-proxy 2>&1 &
   # It decides on the first packet of each connection of a pod. Where the kernel has no queues for nftables, as here, its own rules fail, and
@@ -350,8 +364,11 @@ export KUBECONFIG="$W/run/pki/admin.conf" PATH="$W/bin:${helm%/*}:$PATH"
 in_hub() { nsenter -t "$first" -n "$@"; }
 for _ in $(seq 600); do in_hub kubectl get --raw /readyz >/dev/null 2>&1 && break; sleep 0.2; done
 touch "$W/run/ready"
-for n in $(seq "$nodes"); do
-  for _ in $(seq 120); do in_hub kubectl wait --for=condition=Ready "node/node$n" --timeout=60s >/dev/null 2>&1 && break; sleep 1; done
+for _ in $(seq 60); do
+  # shellcheck disable=SC2046
+  in_hub kubectl wait --for=condition=Ready $(seq -f node/node%g "$nodes") --timeout=60s >/dev/null 2>&1 && break
+  sleep 1
 done
 in_hub kubectl get nodes
+[ "$(in_hub kubectl get nodes --no-headers | grep -c ' Ready')" = "$nodes" ] || { echo 'A node did not become ready.' >&2; exit 1; }
 if [ "$do" = shell ]; then nsenter -t "$outside" -n bash; else nsenter -t "$outside" -n "$@"; fi

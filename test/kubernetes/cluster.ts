@@ -28,6 +28,9 @@ interface Pod {
   readonly image: string;
 }
 
+/** Pods of API processes and workers. */
+export const PROCESSES = 'app.kubernetes.io/component in (api, worker)';
+
 /** Processes of this machine: their parents, and what started them. */
 const processes = () =>
   readdirSync('/proc')
@@ -74,36 +77,35 @@ export class Cluster extends Handbook {
     return out === '' ? [] : out.split('\n');
   }
 
-  /** @returns the pods of a component that are not about to end. */
-  async pods(component: 'api' | 'worker'): Promise<Pod[]> {
-    const { items } = JSON.parse(
-      await this.run(`kubectl get pods -l app.kubernetes.io/component=${component} -o json`),
-    );
-    // oxlint-disable-next-line typescript/no-explicit-any -- of Kubernetes
-    return items.flatMap(({ metadata, spec, status }: any) =>
-      metadata.deletionTimestamp === undefined
-        ? {
-            name: metadata.name,
-            uid: metadata.uid,
-            node: spec.nodeName,
-            ready: status.containerStatuses?.[0].ready === true,
-            image: spec.containers[0].image,
-          }
-        : [],
-    );
+  /** @returns the pods that are not about to end, by component. */
+  async pods(): Promise<{ readonly api: Pod[]; readonly worker: Pod[] }> {
+    const { items } = JSON.parse(await this.run(`kubectl get pods -l '${PROCESSES}' -o json`));
+    const of = (component: string) =>
+      // oxlint-disable-next-line typescript/no-explicit-any -- of Kubernetes
+      items.flatMap(({ metadata, spec, status }: any) =>
+        metadata.deletionTimestamp === undefined &&
+        metadata.labels['app.kubernetes.io/component'] === component
+          ? {
+              name: metadata.name,
+              uid: metadata.uid,
+              node: spec.nodeName,
+              ready: status.containerStatuses?.[0].ready === true,
+              image: spec.containers[0].image,
+            }
+          : [],
+      );
+    return { api: of('api'), worker: of('worker') };
   }
 
   /** Waits until two pods of each kind are ready, all of them of this image. @returns nodes of API processes and of workers. */
   async settled(
-    image?: string,
+    image = '',
     limitSeconds = 240,
   ): Promise<{ readonly api: string[]; readonly worker: string[] }> {
     for (const startedAt = Date.now(); ; await sleep(500)) {
-      const [api, worker] = await Promise.all([this.pods('api'), this.pods('worker')]);
+      const { api, worker } = await this.pods();
       const good = [api, worker].every(
-        (pods) =>
-          pods.length === 2 &&
-          pods.every((one) => one.ready && (image === undefined || one.image.endsWith(image))),
+        (pods) => pods.length === 2 && pods.every((one) => one.ready && one.image.endsWith(image)),
       );
       if (good) return { api: api.map(({ node }) => node), worker: worker.map(({ node }) => node) };
       if (Date.now() - startedAt > limitSeconds * 1_000)
@@ -111,13 +113,13 @@ export class Cluster extends Handbook {
     }
   }
 
-  /** Kills the process of a pod from its node. */
-  kill(pod: Pod): void {
+  /** Sends a signal to the process of a pod that has this word in its command, from its node. */
+  signal(uid: string, word: string, signal: NodeJS.Signals): void {
     const found = processes().filter(
-      ({ groups, command }) => groups.includes(`pod${pod.uid}`) && command[0] === 'node',
+      ({ groups, command }) => groups.includes(`pod${uid}`) && command.includes(word),
     );
-    if (found.length === 0) throw new Error(`no process of ${pod.name} was found`);
-    for (const { pid } of found) process.kill(pid, 'SIGKILL');
+    if (found.length === 0) throw new Error(`no process of pod ${uid} has ${word} in its command`);
+    for (const { pid } of found) process.kill(pid, signal);
   }
 
   #nodeProcesses(name: string) {

@@ -53,7 +53,10 @@ async function brought({ project, outside }: Scene): Promise<void> {
   );
   project.write('worker.env', database('quotes_worker', 'QUOTES_WORKER') + keys);
   project.write('ops.env', database('quotes_ops', 'QUOTES_OPS') + keys);
-  for (const [name, text] of Object.entries(await issued(temporals, ['client']))) project.write(name, text);
+  const client = await issued(temporals, ['client']);
+  project.write('ca.crt', client['ca.pem']);
+  project.write('tls.crt', client['cert.pem']);
+  project.write('tls.key', client['key.pem']);
   project.write('stores.pem', stores.cert);
   project.write('partners.pem', outside.receiver.ca);
   project.write('stores.yaml', fileOfPage('kubernetes', '# stores.yaml'));
@@ -63,7 +66,12 @@ async function brought({ project, outside }: Scene): Promise<void> {
     'quotes.yaml',
     stringify({
       ...values,
-      api: { ...api, env: { RATE_LIMIT_PER_MINUTE: 100_000, DATABASE_TIMEOUT_MS: 20_000 } },
+      // Others come in a step of their own.
+      api: {
+        ...api,
+        autoscaling: { min: 2, max: 2 },
+        env: { RATE_LIMIT_PER_MINUTE: 100_000, DATABASE_TIMEOUT_MS: 20_000 },
+      },
       authorities: { ...authorities, partners: { configMapName: 'quotes-partners' } },
     }),
   );
@@ -83,10 +91,10 @@ export async function installs(scene: Scene): Promise<void> {
     'for each in migrate api worker ops; do kubectl create secret generic quotes-$each --from-env-file=$each.env; done',
   );
   await project.page(
-    'kubectl create secret generic quotes-temporal --from-file=ca.pem --from-file=cert.pem --from-file=key.pem',
+    'kubectl create secret generic quotes-temporal --from-file=ca.crt --from-file=tls.crt --from-file=tls.key',
   );
-  await project.page('kubectl create configmap quotes-stores --from-file=ca.pem=stores.pem');
-  await project.run('kubectl create configmap quotes-partners --from-file=ca.pem=partners.pem');
+  await project.page('kubectl create configmap quotes-stores --from-file=ca.crt=stores.pem');
+  await project.run('kubectl create configmap quotes-partners --from-file=ca.crt=partners.pem');
   await project.page('kubectl apply -f stores.yaml');
   const startedAt = Date.now();
   match(await project.page(INSTALL), /^STATUS: deployed$/m);
@@ -162,13 +170,16 @@ export async function policies({ project, figures }: Scene): Promise<void> {
   };
   const all = Object.values(targets);
   const { postgres, redis, temporal, partner } = targets;
-  const found = {
-    stranger: await reached('stranger', all),
-    api: await reached('deployment/quotes-api', all),
-    worker: await reached('deployment/quotes-worker', all),
-    ops: await reached('deployment/quotes-ops', all),
+  const from = {
+    stranger: 'stranger',
+    api: 'deployment/quotes-api',
+    worker: 'deployment/quotes-worker',
+    ops: 'deployment/quotes-ops',
   };
-  deepStrictEqual(found, {
+  const found = await Promise.all(
+    Object.entries(from).map(async ([name, pod]) => [name, await reached(pod, all)] as const),
+  );
+  deepStrictEqual(Object.fromEntries(found), {
     stranger: [partner, temporal].toSorted(),
     api: [postgres, redis].toSorted(),
     worker: [partner, postgres, temporal].toSorted(),

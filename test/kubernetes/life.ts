@@ -1,52 +1,73 @@
 import { deepStrictEqual, match, notStrictEqual, ok, strictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../testbed/until';
 import { underTraffic, unnoticed } from '../containers/scene';
-import type { Cluster, Scene } from './cluster';
+import { PROCESSES, type Cluster, type Scene } from './cluster';
 import { INSTALL } from './install';
 
 const FIRST = ':0.1.0';
 const SECOND = ':0.1.1';
-const apart = (nodes: readonly string[]) => new Set(nodes).size === nodes.length;
+/** Pods of each kind are on different nodes. */
+const spread = (nodes: Record<'api' | 'worker', readonly string[]>) => {
+  for (const some of Object.values(nodes))
+    strictEqual(new Set(some).size, some.length, JSON.stringify(nodes));
+};
+
+/** Waits until something holds, for at most three minutes. */
+const soon = (check: () => boolean | Promise<boolean>, what: string) => until(check, what, 180_000, 500);
 
 const upgrade = (project: Cluster, tag: string, more = '') =>
   project.page(INSTALL, { '--wait': `--set image.tag=${tag}${more} --wait` });
 
+/** A release by the command of the page. */
 export async function releases(scene: Scene): Promise<void> {
-  const { project, figures } = scene;
-  const spread: boolean[] = [];
-  const back = () => project.page('helm rollback quotes --wait');
-  for (const [release, image] of [
-    [() => upgrade(project, '0.1.1'), SECOND],
-    [back, FIRST],
-  ] as const) {
-    await unnoticed(scene, async () => void (await release()));
-    const { api, worker } = await project.settled(image);
-    spread.push(apart(api), apart(worker));
-  }
-  deepStrictEqual(spread, [true, true, true, true]);
-  figures.spread_after_release = true;
-}
-
-/** Where one node alone has room a release stands there; once there is more, it is spread by the command of the page. */
-export async function crowded(scene: Scene): Promise<void> {
   const { project } = scene;
   await unnoticed(scene, async () => {
-    await project.run('kubectl cordon node2 node3');
-    const restart = () =>
-      project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
-    await restart();
-    const done = () =>
-      project.run(
-        'kubectl rollout status deployment/quotes-api && kubectl rollout status deployment/quotes-worker',
-      );
-    await done();
-    deepStrictEqual(await project.settled(), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
-    await project.run('kubectl uncordon node2 node3');
-    await restart();
-    await done();
-    const { api, worker } = await project.settled();
-    ok(apart(api) && apart(worker), JSON.stringify({ api, worker }));
+    await upgrade(project, '0.1.1');
+    spread(await project.settled(SECOND));
   });
+}
+
+/**
+ * Where one node alone has room, and it is of the size that the page promises, a release stands there, here the way back to the first; where it has
+ * less than the page says, the release waits and the old pods serve; once there is more, it is spread.
+ */
+export async function crowded(scene: Scene): Promise<void> {
+  const { project, figures } = scene;
+  await unnoticed(scene, async () => {
+    await project.run('kubectl cordon node2 node3');
+    await project.page('helm rollback quotes --wait');
+    deepStrictEqual(await project.settled(FIRST), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
+    const requested = await project.run(
+      `kubectl get pods -l '${PROCESSES}' -o jsonpath='{.items[*].spec.containers[*].resources.requests}'`,
+    );
+    deepStrictEqual([...new Set(requested.split(' '))], ['{"cpu":"250m","memory":"384Mi"}']);
+    // Of 1.9 CPUs, 1 is ours.
+    const filler = {
+      spec: {
+        containers: [
+          { name: 'filler', image: 'cluster.local/pause:1', resources: { requests: { cpu: '700m' } } },
+        ],
+      },
+    };
+    await project.run(
+      `kubectl run filler --namespace default --image cluster.local/pause:1 --overrides '${JSON.stringify(filler)}'`,
+    );
+    await project.run('kubectl wait --namespace default --for=condition=Ready pod/filler --timeout=120s');
+    await project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
+    const waiting =
+      'kubectl get pods -o jsonpath=\'{.items[*].status.conditions[?(@.reason=="Unschedulable")].message}\'';
+    await soon(async () => (await project.run(waiting)).includes('Insufficient cpu'), 'pods without room');
+    for (const pods of Object.values(await project.pods()))
+      strictEqual(pods.filter(({ ready }) => ready).length, 2);
+    await project.run('kubectl delete --namespace default pod filler --now');
+    await project.run('kubectl uncordon node2 node3');
+    await project.run(
+      'kubectl rollout status deployment/quotes-api && kubectl rollout status deployment/quotes-worker',
+    );
+    spread(await project.settled());
+  });
+  figures.spread_after_release = true;
 }
 
 /** Each node in turn, as somebody does who updates them. */
@@ -78,24 +99,41 @@ export async function drains(scene: Scene): Promise<void> {
 export async function kills(scene: Scene): Promise<void> {
   const { project } = scene;
   await underTraffic(scene, async () => {
-    for (const component of ['api', 'worker'] as const)
-      for (const pod of await project.pods(component)) {
-        project.kill(pod);
-        const restarted = () =>
-          project.run(
-            `kubectl get pod ${pod.name} -o jsonpath='{.status.containerStatuses[0].restartCount}'`,
-          );
-        while ((await restarted()) === '0') await sleep(500);
-        await project.settled();
-      }
+    const { api, worker } = await project.pods();
+    for (const nth of [0, 1]) {
+      const both = [api[nth], worker[nth]].map((pod) => {
+        if (pod === undefined) throw new Error(`no pod ${nth}`);
+        project.signal(pod.uid, 'node', 'SIGKILL');
+        return pod.name;
+      });
+      const restarts = () =>
+        project.run(
+          `kubectl get pod ${both.join(' ')} -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}'`,
+        );
+      await soon(async () => !(await restarts()).split(' ').includes('0'), 'containers started again');
+      await project.settled();
+    }
   });
 }
 
-/** Releases that cannot work: the old pods serve on, and the commands of the page show why. */
+/** The frontend of Temporal answers, and what keeps its histories does not: workers say so. */
+async function histories(project: Cluster): Promise<void> {
+  const uid = await project.run(
+    "kubectl get pod temporal-frontend --namespace temporal -o jsonpath='{.metadata.uid}'",
+  );
+  project.signal(uid, 'history', 'SIGSTOP');
+  await soon(
+    async () => (await project.pods()).worker.every(({ ready }) => !ready),
+    'no worker ready without histories',
+  );
+  project.signal(uid, 'history', 'SIGCONT');
+}
+
+/** Releases that cannot work: the old pods serve on, and the commands of the page show why. Their jobs fail while Temporal has no histories. */
 export async function mistakes(scene: Scene): Promise<void> {
   const { project } = scene;
   const pods = async () =>
-    (await project.pods('api'))
+    (await project.pods()).api
       .filter(({ ready }) => ready)
       .map(({ uid }) => uid)
       .toSorted();
@@ -107,7 +145,7 @@ export async function mistakes(scene: Scene): Promise<void> {
   const WRONG = 's/:[0-9a-f]*@quotes-rw/:wrong@quotes-rw/';
   const fails = async (tag: string, limit: string) => {
     const line = project.words(INSTALL, {
-      '--wait': `--set image.tag=${tag} --set migrate.deadlineSeconds=60 --wait`,
+      '--wait': `--set image.tag=${tag} --set migrate.deadlineSeconds=20 --wait`,
       '10m': limit,
     });
     const { code, out } = await project.try(line);
@@ -118,7 +156,7 @@ export async function mistakes(scene: Scene): Promise<void> {
   await unnoticed(scene, async () => {
     // A wrong password of the API.
     await secret('api', WRONG);
-    match(await fails('0.1.1', '60s'), /timed out|deadline/);
+    match(await fails('0.1.1', '30s'), /timed out|deadline/);
     const POD = /^(quotes-api\S+) +0\/1/m.exec(await project.page('kubectl get pods'))?.[1];
     ok(POD);
     match(await project.page('kubectl describe pod POD', { POD }), /probe failed|BackOff/);
@@ -126,18 +164,63 @@ export async function mistakes(scene: Scene): Promise<void> {
     await secret('api');
     await project.page('helm rollback quotes --wait');
     await project.settled(FIRST);
-    // An image that no registry has.
-    match(await fails('0.9.9', '90s'), /quotes-migrate/);
-    match(await project.run('kubectl describe job quotes-migrate'), /0\.9\.9/);
-    // A migration that fails.
-    await secret('migrate', WRONG);
-    match(await fails('0.1.1', '90s'), /quotes-migrate/);
-    match(await project.page('kubectl logs job/quotes-migrate'), /password authentication failed/);
-    await secret('migrate');
+    const jobs = async () => {
+      // An image that no registry has.
+      match(await fails('0.9.9', '60s'), /quotes-migrate/);
+      match(await project.page('kubectl events --types=Warning'), /Failed to pull image "\S+:0\.9\.9"/);
+      // A migration that fails.
+      await secret('migrate', WRONG);
+      match(await fails('0.1.1', '60s'), /quotes-migrate/);
+      match(await project.page('kubectl logs job/quotes-migrate'), /password authentication failed/);
+      await secret('migrate');
+    };
+    await Promise.all([jobs(), histories(project)]);
+    await project.settled(FIRST);
   });
-  await unnoticed(scene, async () => void (await upgrade(project, '0.1.1')));
-  const { api, worker } = await project.settled(SECOND);
-  ok(apart(api) && apart(worker));
+}
+
+/**
+ * From workers without a build id to those of a build, and from that build to the next: both run until `ops` has moved the deliveries. The last
+ * release has more API processes too, where their processors are busy.
+ */
+export async function builds(scene: Scene): Promise<void> {
+  const { project, outside } = scene;
+  const release = async (workers: string, more = '') => {
+    await upgrade(project, '0.1.1', ` --set 'worker.builds={${workers}}'${more}`);
+    await project.page(
+      'kubectl scale deployment/quotes-ops --replicas=1 && kubectl rollout status deployment/quotes-ops',
+    );
+  };
+  const images = async () => (await project.pods()).worker.map(({ image }) => image.replace(/.*:/, ''));
+  const works = async () => {
+    const before = outside.arrived.size;
+    await soon(() => outside.arrived.size >= before + 5, 'five more notifications delivered');
+  };
+  await unnoticed(scene, async () => {
+    await release('0.1.0,0.1.1');
+    deepStrictEqual((await images()).toSorted(), ['0.1.0', '0.1.0', '0.1.1', '0.1.1']);
+    await project.page('ops deployments set-current 0.1.0');
+    // Slow enough for some to be under way.
+    outside.answerAfter(3_000);
+    await works();
+    match(await project.page('ops deployments check'), /^Replayed: [1-9]/);
+    outside.answerAfter(0);
+    await project.page('ops deployments set-current 0.1.1');
+    await works();
+    await upgrade(
+      project,
+      '0.1.1',
+      " --set 'worker.builds={0.1.1}' --set api.autoscaling.max=3 --set api.autoscaling.cpuPercent=10",
+    );
+    await soon(async () => !(await images()).includes('0.1.0'), 'no workers of the build before');
+    await works();
+    await soon(
+      async () => (await project.pods()).api.filter(({ ready }) => ready).length === 3,
+      'a third API process',
+    );
+    await project.run(`kubectl patch hpa quotes-api --patch '{"spec":{"maxReplicas":2}}'`);
+    spread(await project.settled(SECOND));
+  });
 }
 
 /** A node whose processes freeze, and which is gone half a minute later. */
@@ -151,11 +234,9 @@ export async function nodeLost(scene: Scene): Promise<void> {
     project.freeze(node);
     await sleep(30_000);
     project.end(node);
-    const there = async () =>
-      (await Promise.all([project.pods('api'), project.pods('worker')]))
-        .flat()
-        .some((one) => one.node === node);
-    while (await there()) await sleep(500);
+    const gone = async () =>
+      Object.values(await project.pods()).every((pods) => pods.every((one) => one.node !== node));
+    await soon(gone, `no pod on ${node}`);
     await project.settled();
     await project.page('kubectl delete node NODE', { NODE: node });
   });
@@ -173,12 +254,9 @@ export async function uninstalls({ project }: Scene): Promise<void> {
   await project.page('helm uninstall quotes');
   const kinds =
     'all,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,configmaps,secrets';
-  for (let tries = 0; ; tries += 1) {
-    const left = await project.run(
+  const left = () =>
+    project.run(
       `kubectl get ${kinds} -l app.kubernetes.io/instance=quotes -o name --field-selector metadata.namespace=quotes`,
     );
-    if (left === '') break;
-    if (tries > 120) strictEqual(left, '');
-    await sleep(1_000);
-  }
+  await soon(async () => (await left()) === '', 'nothing left');
 }

@@ -79,6 +79,8 @@ function server(it: Server) {
     containers: [
       {
         ...container,
+        // As much as ours, or it gets nothing while they start.
+        resources: { requests: { cpu: '250m', memory: '128Mi' } },
         readinessProbe: { tcpSocket: { port: it.targetPort ?? it.port }, periodSeconds: 2 },
         ...it.container,
       },
@@ -224,16 +226,12 @@ export function surroundings({ passwords, redisPassword, secrets }: Surroundings
       },
       container: {
         image: imageOf('temporalio/server'),
+        // In two processes, so that one can be stopped alone.
         command: [
-          'temporal-server',
-          '--root',
-          '/etc/temporal',
-          '--config',
-          'deploy',
-          '--env',
-          'server',
-          '--allow-no-auth',
-          'start',
+          'sh',
+          '-c',
+          `start() { temporal-server --root /etc/temporal --config deploy --env server --allow-no-auth start "$@"; }
+          while sleep 1; do start --service history; done & start --service frontend --service matching --service worker`,
         ],
         env: environment({
           TEMPORAL_BIND: '0.0.0.0',
@@ -249,6 +247,36 @@ export function surroundings({ passwords, redisPassword, secrets }: Surroundings
     }),
     ...proxy('ingress-nginx', 443, '10.96.0.100', 'quotes-api'),
     ...proxy('gateway', 8444, '10.96.0.101', 'quotes-internal'),
+    // Of cluster.sh, beside the control plane.
+    object('Service', 'kube-system', 'metrics-server', {
+      spec: { ports: [{ port: 443, targetPort: 4443 }] },
+    }),
+    {
+      ...object(
+        'EndpointSlice',
+        'kube-system',
+        'metrics-server',
+        {},
+        { 'kubernetes.io/service-name': 'metrics-server' },
+      ),
+      apiVersion: 'discovery.k8s.io/v1',
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.89.0.1'] }],
+      ports: [{ port: 4443 }],
+    },
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1beta1.metrics.k8s.io' },
+      spec: {
+        group: 'metrics.k8s.io',
+        version: 'v1beta1',
+        service: { namespace: 'kube-system', name: 'metrics-server' },
+        groupPriorityMinimum: 100,
+        versionPriority: 100,
+        insecureSkipTLSVerify: true,
+      },
+    },
     object('Pod', 'quotes', 'stranger', {
       spec: {
         nodeName: NODE,

@@ -1,6 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startOutside } from '../containers/partner';
+import type { Served } from '../containers/scene';
 import type { Handbook } from './handbook';
 
 export type Steps<Scene> = readonly (readonly [string, (scene: Scene) => Promise<unknown>])[];
@@ -10,17 +12,19 @@ export type Steps<Scene> = readonly (readonly [string, (scene: Scene) => Promise
  * `--outputFile=FILE` gets a report in the form of Jest's, for .ci/run; `--keep` continues after a failed step.
  * @param diagnose a command line whose output helps to understand a failure
  */
-export async function runSteps<Scene extends { readonly project: Handbook; readonly figures: object }>(
+export async function runSteps<Scene extends Served & { readonly project: Handbook }>(
   file: string,
   steps: Steps<Scene>,
-  scene: Scene,
+  own: Pick<Scene, 'project' | 'figures'>,
   diagnose: string,
 ): Promise<never> {
   const { values } = parseArgs({
     options: { json: { type: 'boolean' }, outputFile: { type: 'string' }, keep: { type: 'boolean' } },
     strict: false,
   });
-  const { project } = scene;
+  const { project } = own;
+  const served = { outside: await startOutside(), credentials: { key: '', serviceKey: '' }, answered: [] };
+  const scene = { ...served, ...own } as unknown as Scene;
   const all: Steps<Scene> = [
     ...steps,
     [
