@@ -215,9 +215,12 @@ node() {
   mount --make-rprivate / && mount --rbind "$W/node" "$W/node" && mount --make-private "$W/node" && cd "$W/node"
   mount -t proc proc proc && mount -t sysfs sysfs sys && mount --rbind "$W/run/cgroup" sys/fs/cgroup && mount --rbind /dev dev
   mount -t tmpfs tmpfs run && mount -t tmpfs tmpfs tmp && mkdir -p ".$W" old && mount --rbind "$W" ".$W"
-  # The nodes share one root folder: what a node writes is its own.
-  mkdir -p "$here/var/lib" && own "$W/images/all" "$here/var/lib/containerd"
-  for at in var/lib/kubelet var/lib/containerd var/lib/cni etc/cni/net.d var/log; do mkdir -p "$at" "$here/$at" && mount --bind "$here/$at" "$at"; done
+  # The nodes share one root folder: what a node writes is its own. Layers of images, which nobody changes, are lent to each.
+  mkdir -p "$here/var/lib/containerd" && (cd "$W/images/all" && tar -c --exclude='*/blobs/*' --exclude='*/snapshots/*' . | tar -x -C "$here/var/lib/containerd")
+  (cd "$W/images/all" && printf '%s\n' ./*content*/blobs/* ./*overlayfs/snapshots/*) | while read -r at; do
+    mkdir "$here/var/lib/containerd/$at" && mount --bind "$W/images/all/$at" "$here/var/lib/containerd/$at"
+  done
+  for at in var/lib/kubelet var/lib/containerd var/lib/cni etc/cni/net.d var/log; do mkdir -p "$at" "$here/$at" && mount --rbind "$here/$at" "$at"; done
   pivot_root . old && umount -l /old
   mount --make-rshared /
   # The kubelet writes these for the whole machine, unless they are as it wants them: it is shown files that are.
