@@ -115,12 +115,3 @@ test('runs from a project in a folder that only root may enter', async () => {
     await rm(join('/var/cache/partner-finance-quote-service', copy), { recursive: true, force: true });
   }
 });
-
-test('runs in a process group of its own and never as root', async () => {
-  const server = await start();
-  // A signal to our group, as a Ctrl-C in the terminal sends, would reach process groups by number: the server leads its own.
-  expect(() => process.kill(-server.pid, 0)).not.toThrow();
-  const [row] = await query(server.url, `select pg_read_file('/proc/self/status') as status`);
-  expect(String(row?.['status'])).not.toMatch(/^Uid:\s+0\s/m);
-  await server.stop();
-});

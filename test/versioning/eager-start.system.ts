@@ -140,8 +140,3 @@ test('while a build ramps nothing starts eagerly, and afterwards it does again',
   await orders(0).setCurrent('two');
   await until(() => two.watch.eager(), 'build two knows');
 });
-
-test('Temporal refuses a build that nobody runs, and says why', async () => {
-  await expect(orders(0).setCurrent('nobody')).rejects.toThrow(/nobody|not found|poll/i);
-  expect(await orders(0).describeDeployment()).toMatchObject({ current: 'two', ramping: null });
-});
