@@ -45,7 +45,7 @@ const spoil = (answer: NonNullable<typeof outside.spoiled>['answer']) =>
   void (outside.spoiled = { hosts: PARTNERS.map(({ host }) => host), answer });
 const unspoil = () => void (outside.spoiled = null);
 const CUTS = [
-  ['no connection', outside.closeReceiver, outside.openReceiver],
+  ['no connection', () => outside.closeReceiver(), () => outside.openReceiver()],
   ['SERVFAIL to every name', () => spoil({ rcode: 2 }), unspoil],
   ['silence to every name', () => spoil('silence'), unspoil],
 ] as const;
