@@ -72,6 +72,18 @@ test('a line of another transaction about the same does not stand for it', async
   expect(line.details.fields).toEqual([{ field: 'display_order', from: 1, to: 40 }]);
 });
 
+test('the line of a change is found by an index, before Postgres has counted the rows too', async () => {
+  await ops.database.sql.begin(async (tx) => {
+    // As if an index cost more than the whole table, which Postgres supposes of tables that it has not counted.
+    await tx`set local random_page_cost = 10000`;
+    await tx`update products set display_order = 41`;
+    await tx`set constraints all immediate`;
+    expect([
+      ...(await tx`select seq_tup_read::int as read from pg_stat_xact_user_tables where relname = 'change_log'`),
+    ]).toEqual([{ read: 0 }]);
+  });
+});
+
 test('no line shows a hash or a sealed secret, and a worker leaves one when it disables an endpoint, but none for its health', async () => {
   const { partnerId } = await newPartner(ops.database, ops.webhookKeys ?? '');
   await ops.json('keys create --environment live --partner', partnerId);
