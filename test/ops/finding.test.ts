@@ -73,7 +73,7 @@ test('changes of a partner are those of its keys, endpoints, secrets and notific
   const other = await ops.json('keys create --partner P100001 --environment live');
   const found = await ops.json('changes list --partner P100002 --since 1h --actor tester');
   expect(found.map(({ action }: { action: string }) => action).join(' ')).toBe(
-    'notifications.cancel webhooks.secrets.rotate keys.revoke keys.rotate keys.create partners.create',
+    'notifications.cancel webhooks.secrets.rotate keys.revoke keys.rotate keys.rotate keys.create partners.create',
   );
   expect(await ops.json('changes list --partner P100002 --actor', other.key_id)).toEqual([]);
   expect(await ops.json('changes list --partner P100002 --since 2h --until 1h')).toEqual([]);
