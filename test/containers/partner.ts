@@ -98,7 +98,7 @@ export async function startOutside() {
           if (code === 200) ids.push(body.data.service_quote_id);
           else lost.push(`${startedAt}: ${code} ${JSON.stringify(body)}`);
           // Two cores serve everything here: enough is under way without filling them.
-          await sleep(80);
+          await sleep(250);
         }
         await agent.close();
       });
@@ -124,7 +124,7 @@ export async function startOutside() {
               occurred_at: new Date().toISOString(),
             });
           }
-          await sleep(200);
+          await sleep(500);
         }
       })();
       return {

@@ -16,7 +16,7 @@ import {
 import { Project } from './project';
 import { restores } from './restores';
 import { firstDay, installs } from './start';
-import { newFigures } from './scene';
+import { modelled, newFigures } from './scene';
 
 void runSteps(
   __filename,
@@ -32,6 +32,7 @@ void runSteps(
     ['stops in order', stops],
     ['starts again with the engine', restartOfTheEngine],
     ['certificates are renewed', certificates],
+    ['every change of a delivery is one of the model', modelled],
     ['a backup is restored to a moment, and from its dump', restores],
     ['the monitoring sees everything', monitoring],
   ],

@@ -1,6 +1,7 @@
 import { deepStrictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials, Outside } from './partner';
+import { accordingToModel, type Line } from '../model/tools/trace';
 import type { Project } from './project';
 
 export const newReckoning = () => ({
@@ -22,6 +23,7 @@ export const newFigures = () => ({
   killed: [] as string[],
   stopped_cleanly: false,
   restored: false,
+  transitions: 0,
 });
 
 /** What the traffic of shops and lenders needs. */
@@ -87,4 +89,12 @@ export async function reckon({ project, outside, answered, figures }: Served): P
   const { quotes_lost, notifications_lost, miscounted } = figures;
   if (quotes_lost + notifications_lost + miscounted > 0)
     throw new Error(JSON.stringify({ quotes_lost, notifications_lost, miscounted }));
+}
+
+/** Every change of a row since the first day is one that the model has. */
+export async function modelled({ project, figures }: Scene): Promise<void> {
+  const kept = await project.sql('select to_json(c) from model_changes c order by id');
+  const { looked, offenders } = accordingToModel(kept.map((line) => JSON.parse(line) as Line));
+  figures.transitions = looked;
+  deepStrictEqual(offenders, []);
 }
