@@ -2,7 +2,7 @@
 module.exports = {
   ...require('./jest.config.cjs'),
   testMatch: ['**/*.system.ts'],
-  // On two cores, and most of them wait: a third of their time is not spent by two.
-  maxWorkers: 3,
+  // Their timing is what some of them test, and the cluster keeps two cores busy.
+  maxWorkers: 2,
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
 };
