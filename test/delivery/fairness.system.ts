@@ -105,5 +105,6 @@ test('workers that come back to a backlog send sixteen at a time to each endpoin
     50_000,
   );
   expect(lanes.map(({ most }) => most)).toEqual([SLOTS, SLOTS]);
-  expect(service.receiver.received).toHaveLength(120);
+  // On a slow machine the first ones are held for longer than a workflow task may take, and come again.
+  expect(new Set(service.receiver.received.map(({ eventId }) => eventId)).size).toBe(120);
 }, 180_000);
