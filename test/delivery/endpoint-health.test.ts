@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setEndpointState } from '../../db/endpoints/endpoints';
 import { RECEIVERS } from '../../dev/receivers';
+import { emptyNotifications } from '../support/database';
 import { useService } from '../support/service';
 import { until } from '../../testbed/until';
 import { addEndpoint, comesTo, standingOf, storeStatus, storeTest } from '../../testbed/notifications';
@@ -19,7 +20,7 @@ const { api, receiver, worker, register } = service;
 let endpoint: { endpointId: string; secret: string };
 
 beforeEach(async () => {
-  await api.database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
+  await emptyNotifications(api.database);
   endpoint = await register();
   receiver.reset();
 });

@@ -2,6 +2,7 @@ import { setEndpointState } from '../../db/endpoints/endpoints';
 import { switchPartner } from '../../db/catalogue/partners';
 import { openApplication, tell } from '../support/applications';
 import { until } from '../../testbed/until';
+import { emptyNotifications } from '../support/database';
 import { useService } from '../support/service';
 
 /** What partners do for themselves, with a real worker, Temporal and endpoint. */
@@ -11,7 +12,7 @@ const { api, receiver, register } = useService({
 let endpoint: { endpointId: string; secret: string };
 
 beforeEach(async () => {
-  await api.database.sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, recoveries`;
+  await emptyNotifications(api.database, 'recoveries');
   await api.database.sql`update partners set recovery = 'enabled'`;
   endpoint = await register();
   receiver.reset();

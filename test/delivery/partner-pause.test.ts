@@ -1,4 +1,5 @@
 import { ulid } from 'ulid';
+import { emptyNotifications } from '../support/database';
 import { useService } from '../support/service';
 import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
@@ -14,8 +15,7 @@ const { api, receiver, register, worker } = useService(
   temporal,
 );
 beforeEach(async () => {
-  await api.database
-    .sql`truncate notifications, deliveries, delivery_attempts, monthly_counts, delivery_pauses`;
+  await emptyNotifications(api.database);
   await register();
   receiver.reset();
 });

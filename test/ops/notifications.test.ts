@@ -229,7 +229,8 @@ describe('orders to many', () => {
     expect(resumed).toBe('resume: 2 of 2 given.\n');
     expect(given()).toEqual([ids[0], ids[2]]);
     const details = { partner_id: partnerId, environment: 'sandbox', endpoint_id, deliveries: 3 };
-    expect(await ops.json('changes list --partner', partnerId)).toMatchObject([
+    const changes: { action: string }[] = await ops.json('changes list --partner', partnerId);
+    expect(changes.filter(({ action }) => action !== 'rows.change')).toMatchObject([
       { action: 'notifications.resume', subject: partnerId },
       { action: 'notifications.resume', subject: ids[1] },
       { action: 'notifications.pause', subject: partnerId, details },

@@ -65,7 +65,7 @@ export async function empty({ sql }: Pick<Database, 'sql'>, ...tables: readonly 
       await sql.unsafe(all);
       return;
     } catch (error) {
-      if (tries === 3 || !(error instanceof postgres.PostgresError) || error.code !== deadlock) throw error;
+      if (tries === 3 || (error as { code?: string }).code !== deadlock) throw error;
     }
   }
 }
