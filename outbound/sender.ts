@@ -129,8 +129,9 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = outcomeOfStatus(response.statusCode ?? 0, elapsed(), retryAfterMs);
       const body = await readAnswer(response, timeouts.bodyMs, end.signal);
       const { location } = response.headers;
+      const redirects = outcome.kind === 'failed' && outcome.failure === 'redirect' && location !== undefined;
       // Without it nobody can say which address the partner should have registered.
-      const answer = is3xx(response) && location !== undefined ? `Location: ${location}\n\n${body}` : body;
+      const answer = redirects ? `Location: ${location}\n\n${body}`.slice(0, KEPT_BYTES) : body;
       release(input.endpointId, answered, outcome.kind === 'delivered');
       return { outcome, address, addresses, answer, detail: null, clockSkewMs };
     } catch (error) {
@@ -164,8 +165,6 @@ function notOfThePartner(error: unknown): null {
   if (error instanceof DeliveryFault && error.failure !== 'timeout') return null;
   throw error;
 }
-
-const is3xx = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 300 && statusCode <= 399;
 
 /** Bytes of an answer that are stored: enough to see what went wrong. */
 const KEPT_BYTES = 8 * 1_024;

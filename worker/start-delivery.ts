@@ -12,8 +12,8 @@ import type { FastPath, FastPathAnswer } from './fast-path';
 /** Without an answer for so long the row, which is safe in Postgres, is claimed again. */
 const START_MS = 1_500;
 /**
- * The call goes on so long, though the client would retry longer: a late answer brings the first workflow task, which Temporal
- * would give to nobody else for ten seconds.
+ * The call itself is given up after this. A late answer brings the first workflow task, which Temporal would give to nobody else
+ * for ten seconds.
  */
 const LATE_START_MS = 4_000;
 /** How often Temporal is asked for the current build, and the timeout of that call. */

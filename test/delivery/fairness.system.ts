@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { until } from '../../testbed/until';
 import { freePort } from '../../dev/ports';
 import { storeStatus } from '../../testbed/notifications';
+import { despiteDeadlocks } from '../support/database';
 import { useWorkers } from '../support/service';
 import { localTargets } from '../support/webhook-receiver';
 
@@ -21,19 +22,15 @@ afterEach(async () => {
   service.receiver.reset();
 }, 60_000);
 
-/** What is left of a backlog is nobody's any more. A worker that is recording a batch of it may win: then once more. */
-async function cancelBacklog(): Promise<void> {
-  try {
-    await database.sql`
+/** What is left of a backlog is nobody's any more. */
+const cancelBacklog = () =>
+  despiteDeadlocks(
+    () => database.sql`
       with gone as (delete from deliveries returning notification_id, generation, attempts)
       update notifications n set end_state = 'cancelled', end_reason = 'operator', ended_at = service_now(),
         generation = gone.generation, attempts = gone.attempts
-      from gone where n.notification_id = gone.notification_id`;
-  } catch (error) {
-    if ((error as { code?: string }).code !== '40P01') throw error;
-    await cancelBacklog();
-  }
-}
+      from gone where n.notification_id = gone.notification_id`,
+  );
 
 const startWorker = (environment: Record<string, string> = {}) =>
   service.start({ WEBHOOK_LOCAL_TARGETS: localTargets(service.receiver.port, closedPort), ...environment });

@@ -8,7 +8,7 @@ import { silent, storedRows } from '../storm/findings';
 import { faultOf } from '../storm/parties';
 import { attempted, signed } from '../storm/received';
 import { counted, ended } from '../storm/stored';
-import { expectExactlyOne, openDatabaseAt, openTestDatabase } from './database';
+import { despiteDeadlocks, expectExactlyOne, openDatabaseAt, openTestDatabase } from './database';
 import { until } from '../../testbed/until';
 import { localActivitiesOf, warmUp, type Path } from './fast-path';
 import {
@@ -65,7 +65,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
   const rows = () => standings(database);
   const key = () => apiKeys.get(partnerId) ?? '';
   async function reset(): Promise<void> {
-    await sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`;
+    await despiteDeadlocks(() => sql`truncate notifications, deliveries, delivery_attempts, monthly_counts`);
     receiver.reset();
   }
   const isOpen = ({ state }: Standing) => state === 'queued' || state === 'started';
