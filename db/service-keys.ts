@@ -1,9 +1,9 @@
-import { and, asc, eq, getTableColumns, inArray, isNull } from 'drizzle-orm';
+import { asc, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { findLender, refuseTestLender } from './applications/lenders';
 import { keyChanges, newKey, type Issued, type KeyEnvironment, type KeySummary } from './keys';
 import type { DbOrTransaction } from './postgres/connect';
 import { Refused } from './refused';
-import { creditApplications, serviceKeys } from './schema';
+import { serviceKeys } from './schema';
 import { isExpired } from './schema/columns';
 
 export interface KeyBinding {
@@ -11,16 +11,8 @@ export interface KeyBinding {
   readonly environment: KeyEnvironment;
 }
 
-/** The applications that a service key may see: all of its lender and environment that are not simulated. */
-export const inScope = ({ lender, environment }: KeyBinding) =>
-  and(
-    eq(creditApplications.lender, lender),
-    eq(creditApplications.environment, environment),
-    isNull(creditApplications.simulated),
-  );
-
-/** The same of a row that was read. */
-export const isInScope = (
+/** Whether a service key may see an application: one of its lender and environment that is not simulated. */
+export const inScope = (
   application: KeyBinding & { readonly simulated: number | null },
   { lender, environment }: KeyBinding,
 ) =>

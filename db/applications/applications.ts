@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm';
 import type { ApplicationState } from '../../domain/application-states';
 import type { Tenant } from '../../domain/tenant';
-import { isInScope, type KeyBinding } from '../service-keys';
+import { inScope, type KeyBinding } from '../service-keys';
 import type { NotificationSummary } from '../notifications/operator';
 import { columns, firstRow, msText, rowsOf, runPrepared } from '../postgres/connect';
 import type { DbOrTransaction, Reader } from '../postgres/connect';
@@ -38,7 +38,7 @@ export async function findApplication(db: DbOrTransaction, applicationId: string
     .select()
     .from(creditApplications)
     .where(eq(creditApplications.applicationId, applicationId));
-  if (application === undefined || (scope !== 'all' && !isInScope(application, scope))) return null;
+  if (application === undefined || (scope !== 'all' && !inScope(application, scope))) return null;
   const events = await db
     .select()
     .from(lenderEvents)

@@ -5,7 +5,7 @@ import type { ApplicationTerms, WriteChange, OfferRefusal } from '../../domain/a
 import { parsePence } from '../../domain/money';
 import { readReferenceFormat } from '../../domain/reference-format';
 import { appendOperatorEventOnce, type OperatorEvent } from '../audit/operator-events';
-import { inScope, type ServiceCaller } from '../service-keys';
+import { type ServiceCaller } from '../service-keys';
 import { statusNotification, type ChangeCause } from '../notifications/create';
 import { isDue } from '../notifications/notification';
 import { msText, oneRow, type Db, type DbOrTransaction, type Reader } from '../postgres/connect';
@@ -174,7 +174,14 @@ async function existing(db: DbOrTransaction, { service, lenderReference }: NewAp
   const [row] = await db
     .select()
     .from(creditApplications)
-    .where(and(inScope(service), eq(creditApplications.lenderReference, lenderReference)));
+    .where(
+      and(
+        eq(creditApplications.lender, service.lender),
+        eq(creditApplications.environment, service.environment),
+        eq(creditApplications.lenderReference, lenderReference),
+        isNull(creditApplications.simulated),
+      ),
+    );
   if (row === undefined) throw new Error(`${service.lender} ${lenderReference} came and went`);
   return row;
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export type Json = { [name: string]: unknown };
 
 /**
- * Rewrites a JSON Schema into the part of OpenAPI 3.1 that public generators share (test/contracts/openapi-form.test.ts lists it).
+ * Rewrites a JSON Schema into the part of OpenAPI 3.1 that public generators share (`npm run test:clients` runs six of them).
  * What we answer is open: a list of values becomes text that names those known today, and clients accept others.
  */
 export function portable(schema: Json, io: 'input' | 'output'): Json {

@@ -166,6 +166,10 @@ const COSTS: Readonly<Record<keyof ApiQueries, Cost>> = {
       await q.listNotifications(page());
       await q.listNotifications(page({ status: 'held' }));
       await q.listNotifications(page({ status: 'failed', eventType: 'credit_application.signed' }));
+      await q.listNotifications(page({ eventType: 'credit_application.signed' }));
+      await q.listNotifications(page({ eventId: 'evt_1' }));
+      await q.listNotifications(page({ applicationId: 'app_failed_1' }));
+      await q.listNotifications(page({ merchantReference: 'order 7' }));
     },
   },
   findNotification: { pool: 'reads', rows: 120, pages: 100, call: (q) => q.findNotification(failed, OWNER) },

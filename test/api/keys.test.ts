@@ -163,22 +163,6 @@ describe('when a key was last used', () => {
     expect(await lastUses(database.sql, ['key_1'])).toEqual(new Map([['key_1', new Date(NOON + HOUR)]]));
   });
 
-  test('what cannot be written is left to the next time', async () => {
-    let isAway = true;
-    const sql = new Proxy(database.sql, {
-      get: (target, name) => {
-        if (isAway && name === 'unsafe') throw new Error('away');
-        return Reflect.get(target, name) as unknown;
-      },
-    });
-    const uses = createKeyUses(sql, () => NOON);
-    uses.used('key_3');
-    await expect(uses.write()).rejects.toThrow('away');
-    isAway = false;
-    await uses.write();
-    expect((await lastUses(database.sql, ['key_3'])).size).toBe(1);
-  });
-
   test('an accepted call shows in keys list within seconds; a refused one does not', async () => {
     const list = async () =>
       (await opsJson(unused.databaseUrl, 'keys', 'list')) as readonly { readonly last_used_at: unknown }[];

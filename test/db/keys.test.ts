@@ -66,15 +66,6 @@ test('lets only one of two simultaneous rotations through', async () => {
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
 });
 
-test('revokes for good', async () => {
-  const { keyId } = (await issue()).summary;
-  await apiKeyChanges.revoke(database.db, keyId);
-  for (const state of ['active', 'inactive'] as const)
-    await expect(apiKeyChanges.setState(database.db, keyId, state)).rejects.toMatchObject({
-      kind: 'conflict',
-    });
-});
-
 test('refuses a key for an unknown partner, or one that has expired before it begins', async () => {
   const wanted = { partnerId: 'P999999', environment: 'live', expiresInSeconds: null } as const;
   await expect(issueKey(database.db, wanted)).rejects.toMatchObject({ kind: 'not_found' });

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { until } from '../../testbed/until';
 import { freePort } from '../../dev/ports';
 import { storeStatus } from '../../testbed/notifications';
@@ -72,36 +71,3 @@ test('500 due to a host that is dead do not keep another partner waiting', async
   expect(took[2]).toBeLessThan(2_000);
   expect(await countState(dead, 'delivered')).toBe(0);
 }, 120_000);
-
-test('workers that come back to a backlog send sixteen at a time to each endpoint, by their ends and not by the sweep', async () => {
-  const all = await Promise.all([newPartner(), newPartner()]);
-  const lanes = await Promise.all(
-    all.map(async (partnerId) => ({
-      events: await storeMany(partnerId, 60),
-      open: [] as ServerResponse[],
-      most: 0,
-      full: false,
-    })),
-  );
-  service.receiver.behave((_nth, { eventId }) => (response) => {
-    const lane = lanes.find(({ events }) => events.has(eventId));
-    if (lane === undefined) throw new Error('nobody stored it');
-    lane.open.push(response);
-    lane.most = Math.max(lane.most, lane.open.length);
-    // The first ones are held until all places are taken.
-    lane.full ||= lane.open.length === SLOTS;
-    if (lane.full) setTimeout(() => lane.open.splice(0).forEach((one) => one.writeHead(200).end()), 50);
-  });
-  for (let nth = 0; nth < 2; nth += 1) await startWorker({ DISPATCH_SWEEP_MS: '60000' });
-  await until(
-    async () => {
-      const done = await Promise.all(all.map((partnerId) => countState(partnerId, 'delivered')));
-      return done.every((count) => count === 60);
-    },
-    'every delivery',
-    50_000,
-  );
-  expect(lanes.map(({ most }) => most)).toEqual([SLOTS, SLOTS]);
-  // On a slow machine the first ones are held for longer than a workflow task may take, and come again.
-  expect(new Set(service.receiver.received.map(({ eventId }) => eventId)).size).toBe(120);
-}, 180_000);

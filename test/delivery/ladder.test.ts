@@ -259,15 +259,6 @@ test('on the fast path a first attempt that fails goes on with the ladder, by re
   await keepHistory('fast-failed-then-ladder', handle);
 });
 
-test('without a slot of the fast path, as after a crash, the first attempt is a regular one', async () => {
-  const { handle, notificationId } = await stage.start(DELIVERY_LADDER_MS);
-  expect(await handle.result()).toEqual({ status: 'delivered', attempts: 1 });
-  expect(await localActivities(handle)).toEqual([]);
-  expect(await regularActivities(handle)).toEqual(['sendAttempt']);
-  expect(received()).toHaveLength(1);
-  expect(await attemptsOf(notificationId)).toEqual(['delivered']);
-});
-
 test('on the fast path a record that fails is left to a regular activity, and nothing is sent again', async () => {
   stage.receiver.behave(() => (response) => {
     void stage.database.sql`
@@ -346,11 +337,5 @@ describe('when every slot of the endpoint is taken', () => {
     });
     expect(await ended.end).toEqual({ workflow: 'CANCELLED' });
     expect(await rowOf(notificationId)).toMatchObject({ state: 'cancelled', reason: 'operator' });
-  });
-
-  test('a delivery that waits can be cancelled', async () => {
-    const { handle } = await asleep([0]);
-    await handle.cancel();
-    expect(await endOf(handle)).toEqual({ workflow: 'CANCELLED' });
   });
 });

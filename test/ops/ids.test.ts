@@ -74,23 +74,3 @@ test.each(expected)(
     await ops.refuses(2, `error: ${noun} ${id} does not exist`, ...call(id));
   },
 );
-
-test('one verb makes things, one pair switches, and required options are marked in help', async () => {
-  const verbs = new Set(commands.map(([command]) => command.at(-1) ?? ''));
-  for (const other of ['add', 'issue', 'register', 'activate', 'deactivate'])
-    expect(verbs).not.toContain(other);
-  const made = commands.filter(([command]) => command.at(-1) === 'create').map(([[noun = '']]) => noun);
-  expect(made).toEqual(['partners', 'keys', 'merchants', 'lenders', 'service-keys', 'webhooks']);
-  const withVerb = (verb: string) => commands.filter(([path]) => path[1] === verb).map(([[noun]]) => noun);
-  expect(withVerb('enable')).toEqual(withVerb('disable'));
-  expect(withVerb('enable')).toEqual(['partners', 'keys', 'products', 'service-keys', 'webhooks']);
-  expect(await ops.text('keys create --help')).toMatch(
-    /--partner <partner> +partner that will own it \(required\)/,
-  );
-  for (const [command, { options }] of commands.filter(([, one]) =>
-    one.options.some(({ mandatory }) => mandatory),
-  )) {
-    const marked = (await ops.text(...command, '--help')).replaceAll(/\s+/g, ' ').match(/\(required\)/g);
-    expect([command, marked?.length]).toEqual([command, options.filter(({ mandatory }) => mandatory).length]);
-  }
-});

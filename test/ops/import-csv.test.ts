@@ -51,20 +51,6 @@ describe('a CSV file with faults', () => {
     expect(semicolons).toContain('commas, not by semicolons');
     expect(await refused(HEAD, line('1.00E+05'))).toContain('give the column the format Text');
   });
-
-  test('a field of JSON has a hint too, and an inner field, in JSON and in a heading', async () => {
-    const merchant = { merchant_id: 'M200009', tradingName: 'Shop', deposit_floor: { percnt: '10' } };
-    const faults = (await ops.importFaults('merchants', [merchant])).join('\n');
-    expect(faults).toContain('did you mean trading_name?');
-    expect(faults).toContain(
-      'deposit_floor.percnt is not a field of this format: did you mean deposit_floor.percent?',
-    );
-    const representative_example = { loanAmount: '1000.00', monthly_repayment: '90.00' };
-    const example = await ops.importFaults('products', [{ ...GOOD, representative_example }]);
-    expect(example.join('\n')).toContain('did you mean representative_example.loan_amount?');
-    const said = await refused(`${HEAD},minimum_deposit.Percent`, `${line()},10`);
-    expect(said).toContain('did you mean minimum_deposit.percent?');
-  });
 });
 
 describe('a CSV file that a spreadsheet saved', () => {

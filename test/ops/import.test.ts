@@ -138,27 +138,3 @@ test('a hidden list that leaves the summary without a price, or with one, is a w
   expect(await warningOf(hidden)).toContain('still names a price');
   expect(await warningOf({ ...hidden, summary_style: null })).toContain('plain headline');
 });
-
-test('imports thousands of rows by a few statements', async () => {
-  const { sql: statement } = ops.database;
-  await statement`create table statements (of text)`;
-  await statement`grant insert on statements to quotes_ops`;
-  await statement`
-    create function note_statement() returns trigger language plpgsql as
-    $$ begin insert into statements values (tg_table_name); return null; end $$`;
-  for (const table of ['merchants', 'change_log']) {
-    await statement`
-      create trigger note_statement after insert on ${statement(table)}
-      for each statement execute function note_statement()`;
-  }
-  const rows = Array.from({ length: 2_000 }, (_, place) => ({
-    merchant_id: `M8${String(place).padStart(6, '0')}`,
-  }));
-  expect((await ops.import('merchants', rows)).json()).toMatchObject({ created: 2_000 });
-  const written = await statement<{ of: string; count: number }[]>`
-    select of, count(*)::int as count from statements group by of order by of`;
-  expect(written).toEqual([
-    { of: 'change_log', count: 1 },
-    { of: 'merchants', count: 2 },
-  ]);
-}, 120_000);

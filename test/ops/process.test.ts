@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { newKeyRingText, newPartner, putInState, storeTest } from '../../testbed/notifications';
+import { newKeyRingText, newPartner } from '../../testbed/notifications';
 import { asRole } from '../../testbed/roles';
 import { useOps } from './run';
 
@@ -33,18 +33,4 @@ test('the actor is checked before an order reaches Temporal; a dry run needs non
   });
   const { stdout } = await start('retention run', anybody);
   expect(stdout).toContain('Nothing was removed');
-});
-
-test('as a process it ends with 3 within seconds when Temporal is not there', async () => {
-  const { partnerId } = await newPartner(ops.database);
-  const { notificationId } = await storeTest(ops.database, { partnerId });
-  await putInState(ops.database, notificationId, 'started');
-  const away = start(`notifications cancel ${notificationId}`, { TEMPORAL_ADDRESS: '127.0.0.1:1' });
-  await expect(away).rejects.toMatchObject({
-    code: 3,
-    stdout: '',
-    stderr: expect.stringMatching(
-      /^error: Temporal cannot be reached at 127\.0\.0\.1:1 \([^\n]+\): check TEMPORAL_ADDRESS\.\n$/,
-    ),
-  });
 });

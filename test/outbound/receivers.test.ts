@@ -1,12 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  asksToWait,
-  RECEIVERS,
-  RETRY_AFTERS,
-  type Ending,
-  type Receiver,
-  type ReceiverName,
-} from '../../dev/receivers';
+import { RECEIVERS, type Ending, type Receiver, type ReceiverName } from '../../dev/receivers';
 import { PROTOCOL_REASONS } from '../../domain/delivery-outcome';
 import { RECEIVER_NAME, startWebhookReceiver } from '../support/webhook-receiver';
 import { closeAll, closeLater, post, testSender } from './partner';
@@ -93,18 +86,3 @@ test('each receiver of the table is given its due', async () => {
       if (outcome.kind === 'delivered') expect(own).toContain(outcome.httpStatus);
     }
 }, 180_000);
-
-test('each form of Retry-After is read as what it asks for', async () => {
-  const nowMs = Date.now();
-  for (const [form, [text, asksMs]] of Object.entries(RETRY_AFTERS)) {
-    const { send } = await receiving(asksToWait(text(nowMs)));
-    const { outcome } = await send('evt_1');
-    if (outcome.kind !== 'failed') throw new Error(`${form}: ${outcome.kind}`);
-    const { httpStatus, retryAfterMs } = outcome;
-    // A date comes nearer.
-    const near =
-      retryAfterMs !== null && retryAfterMs <= (asksMs ?? 0) && retryAfterMs > (asksMs ?? 0) - 110_000;
-    const read = asksMs !== null && asksMs > 100_000 && near ? asksMs : retryAfterMs;
-    expect([form, httpStatus, read]).toEqual([form, 503, asksMs]);
-  }
-}, 60_000);

@@ -74,25 +74,6 @@ it('tells the round under way of the stop, and waits for its end', async () => {
   expect([toldToStop, ended]).toEqual([true, true]);
 });
 
-it('rests for as long as it is told, although it is woken, and ends the rest when it is stopped', async () => {
-  let begun = 0;
-  const rested = gate();
-  const loop = startLoop({
-    round: async () => {
-      begun += 1;
-    },
-    everyMs: 1,
-    onError: () => undefined,
-    restMs: () => (rested.open(), NEVER_MS),
-  });
-  await rested.opened;
-  loop.wake();
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(begun).toBe(1);
-  await loop.stop();
-  expect(begun).toBe(1);
-});
-
 const late = () => new Error('late');
 const never = new Promise<never>(() => undefined);
 

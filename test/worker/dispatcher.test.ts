@@ -1,5 +1,5 @@
 import type { Claim, ClaimedNotification, ClaimOptions, Sweep } from '../../db/notifications/claim';
-import { createClaimPace, startDispatcher } from '../../worker/dispatcher';
+import { startDispatcher } from '../../worker/dispatcher';
 import { until } from '../../testbed/until';
 
 const one = (notificationId: string): ClaimedNotification => ({
@@ -99,10 +99,6 @@ describe('which queues are claimed', () => {
     });
     return { ...made, asked };
   }
-  const left = (queue: string, why: 'more' | 'waits' | 'contended'): Claim => ({
-    claimed: [],
-    remaining: [{ queue, why }],
-  });
   const turns = (count: number) => new Promise((resolve) => setTimeout(resolve, 10 * count));
 
   test('a hint of its own queue is claimed at once, one of another worker is not', async () => {
@@ -147,46 +143,6 @@ describe('which queues are claimed', () => {
     await stop();
   });
 
-  test('queues with more have their turn behind the others', async () => {
-    const answers = [left('a1/live', 'more'), NOTHING, NOTHING];
-    const { hear, stop, asked } = dispatcher(() => answers.shift() ?? NOTHING, { batch: 1 });
-    await turns(1);
-    for (const queue of ['a1/live', 'a2/live']) hear(queue);
-    await until(() => asked.length === 3, 'three claims');
-    expect(asked.flatMap(({ queues }) => queues)).toEqual(['a1/live', 'a2/live', 'a1/live']);
-    await stop();
-  });
-
-  test('a queue that another claim has is claimed again, after a pause', async () => {
-    const answers = [left('a/live', 'contended'), NOTHING];
-    const { hear, stop, asked } = dispatcher(() => answers.shift() ?? NOTHING);
-    await turns(1);
-    hear('a/live');
-    await until(() => asked.length === 2, 'two claims');
-    await stop();
-  });
-
-  test('a queue of another worker in which everything waits is left alone for longer each time', async () => {
-    let nowMs = 0;
-    const sweeps = Array.from({ length: 12 }, (_, nth): Sweep => {
-      return { due: [{ queue: 'b/live', dueForMs: 5_000 + nth }], complete: true, after: '' };
-    });
-    const at: number[] = [];
-    let swept = 0;
-    const { wake, stop } = dispatcher(() => (at.push(nowMs), left('b/live', 'waits')), {
-      monotonicMs: () => nowMs,
-      sweep: async () => ((swept += 1), sweeps.shift() ?? sweepOf()),
-    });
-    for (let second = 0; second < 12; second += 1) {
-      await until(() => swept === second + 1, 'a sweep');
-      await turns(1);
-      nowMs += 1_000;
-      wake();
-    }
-    expect(at).toEqual([0, 1_000, 3_000, 7_000]);
-    await stop();
-  });
-
   test('no more is claimed than there is room for, and the rest when there is again, though the sweep is a minute away', async () => {
     const limits: number[] = [];
     let room = 2;
@@ -221,52 +177,5 @@ describe('which queues are claimed', () => {
     wake();
     await until(() => asked.length === 1, 'a claim');
     await stop();
-  });
-});
-
-describe('the pace of claims', () => {
-  let nowMs = 0;
-  const newPace = () => createClaimPace(() => nowMs);
-  beforeEach(() => (nowMs = 0));
-
-  test('some short claims in a row need no rest', () => {
-    const pace = newPace();
-    for (let nth = 0; nth < 10; nth += 1) {
-      nowMs += 2;
-      pace.spent(2);
-      expect(pace.restMs(0)).toBe(0);
-    }
-  });
-
-  test('claims that follow one another take a quarter of the time in the long run', () => {
-    const pace = newPace();
-    let claims = 0;
-    while (nowMs < 10_000) {
-      nowMs += 5;
-      claims += 1;
-      pace.spent(5);
-      nowMs += pace.restMs(0);
-    }
-    expect((claims * 5) / nowMs).toBeCloseTo(0.25, 1);
-  });
-
-  test('a rest is no longer than 50 ms however slow a claim was, and after a quiet second there is none', () => {
-    const pace = newPace();
-    pace.spent(5_000);
-    expect(pace.restMs(0)).toBe(50);
-    nowMs += 1_000;
-    pace.spent(15);
-    expect(pace.restMs(0)).toBe(0);
-  });
-
-  test('while four workflows are being started, claims are 40 ms apart', () => {
-    const pace = newPace();
-    expect(pace.restMs(4)).toBe(0);
-    pace.spent(2);
-    expect([pace.restMs(3), pace.restMs(4)]).toEqual([0, 40]);
-    nowMs += 30;
-    expect([pace.restMs(3), pace.restMs(64)]).toEqual([0, 10]);
-    nowMs += 10;
-    expect(pace.restMs(64)).toBe(0);
   });
 });

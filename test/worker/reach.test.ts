@@ -64,17 +64,6 @@ function scene({ probe = null }: { probe?: (() => Promise<boolean>) | null } = {
   };
 }
 
-test('the tenth endpoint that fails shows an outage, and one that is reached ends it', async () => {
-  const { reach, story, all, attempt } = scene();
-  expect(await all(12, 'fails')).toEqual([...Array(9).fill('failed'), 'ours', 'ours', 'ours']);
-  expect(story).toEqual(['begins 1000000']);
-  expect(reach.cutOffSince()).toEqual(new Date(1_000_000));
-  // Any status is an answer.
-  expect(await attempt(0, 'answers 500')).toBe('failed');
-  expect(story).toEqual(['begins 1000000', 'ends']);
-  expect(await attempt(1, 'fails')).toBe('failed');
-});
-
 test('an attempt that began in an outage and fails after its end is ours', async () => {
   const { all, attempt, story, reach, of, sentOf } = scene();
   await all(12, 'fails');
@@ -86,17 +75,6 @@ test('an attempt that began in an outage and fails after its end is ours', async
     sentOf({ kind: 'failed', failure: 'timeout', httpStatus: null, durationMs: 1, retryAfterMs: null }, 3),
   );
   expect((await late).outcome).toMatchObject({ kind: 'ours', failure: 'timeout' });
-});
-
-test('in an outage each endpoint is tried once in its time, by one delivery', async () => {
-  const { all, reach, pass } = scene();
-  expect(reach.turn('a')).toBeNull();
-  await all(12, 'fails');
-  expect(reach.turn('a')).toMatchObject({ waitMs: 0 });
-  expect(reach.turn('a')).toMatchObject({ waitMs: TRY_EVERY_MS });
-  expect(reach.turn('b')).toMatchObject({ waitMs: 0 });
-  pass(TRY_EVERY_MS);
-  expect(reach.turn('a')).toMatchObject({ waitMs: 0 });
 });
 
 test('deliveries that wait are spaced', async () => {

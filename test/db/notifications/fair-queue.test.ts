@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { backlog, deliveryFigures } from '../../../db/figures';
 import { markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
@@ -213,15 +212,6 @@ describe('a claim in an open transaction', () => {
     const after = await claim();
     expect(partnersOf(after)).toEqual([one]);
     expect(after).toMatchObject({ contended: false });
-  });
-
-  it('does not wait for its flush', async () => {
-    await store(await newPartner(), 1);
-    await database.db.transaction(async (open) => {
-      await open.execute(sql`set local synchronous_commit = on`);
-      expect((await claim({}, open)).claimed).toHaveLength(1);
-      expect(await open.execute(sql`show synchronous_commit`)).toEqual([{ synchronous_commit: 'off' }]);
-    });
   });
 });
 

@@ -26,22 +26,6 @@ async function after(failures: number, outcome: DeliveryOutcome, ladder = DELIVE
   return (await recordAttempt(database.sql, opened, { outcome, address: null })).next;
 }
 
-test.each(DELIVERY_LADDER_MS.slice(1).map((stepMs, failures) => [failures, stepMs] as const))(
-  'after %d earlier failures the wait is %d ms, with a jitter that only adds',
-  async (failures, stepMs) => {
-    const mostMs = stepMs + Math.min(Math.max(stepMs / 10, SECOND), 15 * MINUTE);
-    const waits = [];
-    for (let times = 0; times < 5; times += 1) {
-      const next = await after(failures, FAILED);
-      expect(next).toMatchObject({ kind: 'wait', because: 'ladder', attempts: 1 });
-      waits.push(next.kind === 'wait' ? (next.waitMs ?? NaN) : NaN);
-    }
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(stepMs);
-    expect(Math.max(...waits)).toBeLessThan(mostMs);
-    expect(new Set(waits).size).toBeGreaterThan(1);
-  },
-);
-
 test.each([
   ['later than the ladder counts', 0, 120 * SECOND, 120 * SECOND, 'retry_after'],
   ['earlier than the ladder changes nothing', 2, 2 * MINUTE, 5 * MINUTE, 'ladder'],

@@ -3,7 +3,6 @@ import { openAttempt, requeue } from '../../../db/notifications/attempt';
 import { markStarted } from '../../../db/notifications/claim';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
 import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
-import { findForPartner } from '../../../db/notifications/partner';
 import type { Tenant } from '../../../domain/tenant';
 import { claimAll } from '../../support/claims';
 import { emptyNotifications, useDatabase } from '../../support/database';
@@ -28,15 +27,6 @@ beforeEach(async () => {
 
 const WAIT_MS = 90_000;
 const claim = async () => (await claimAll(database.sql, { limit: 64, slots: 16, leaseMs: 10_000 })).claimed;
-const claimedIds = async () => (await claim()).map(({ notificationId }) => notificationId);
-const rowOf = async (id: string) =>
-  (
-    await database.sql`
-      select state, generation, attempts, step, priority, taken_at is not null as taken, started_at is not null as started,
-        first_attempt_at is not null as tried, next_attempt_at is not null as planned,
-        extract(epoch from due_at - service_now())::int as due_in
-      from deliveries where notification_id = ${id}`
-  )[0];
 const first = (notificationId: string) => ({ notificationId, generation: 1 });
 const second = (notificationId: string) => ({ notificationId, generation: 2 });
 const doing = async (id: string) => {
@@ -56,30 +46,6 @@ async function requeued(failed = 1): Promise<string> {
   expect(await requeue(database.sql, first(notificationId), WAIT_MS)).toBe(true);
   return notificationId;
 }
-
-test.each([0, 2])(
-  'after %d attempts it is claimed again when due, and continues at its step',
-  async (failed) => {
-    const id = await requeued(failed);
-    const row = { state: 'queued', generation: 2, attempts: failed, step: failed, priority: 0 };
-    const kept = { taken: false, started: false, tried: failed > 0, planned: failed > 0 };
-    expect(await rowOf(id)).toEqual({ ...row, ...kept, due_in: 90 });
-    expect(await doing(id)).toBe('put_back');
-    const seen = await findForPartner(database.db, id, tenant);
-    expect(seen?.status).toBe(failed > 0 ? 'retrying' : 'pending');
-    // The activity is repeated, as its answer was lost.
-    expect(await requeue(database.sql, first(id), WAIT_MS)).toBe(false);
-    expect(await openAttempt(database.sql, first(id))).toMatchObject({ kind: 'over', status: 'superseded' });
-
-    expect(await claimedIds()).toEqual([]);
-    await advanceServiceClock(database, 91);
-    expect(await claim()).toMatchObject([second(id)]);
-    expect(await openAttempt(database.sql, second(id))).toMatchObject({
-      kind: 'open',
-      attemptNumber: failed + 1,
-    });
-  },
-);
 
 test('one that was hurried on by retry-now is not put off until its planned attempt', async () => {
   const { notificationId } = await storeStatus(database, tenant);

@@ -35,18 +35,6 @@ test('a transaction that is rolled back gives none', async () => {
   expect(heard).toEqual(['next']);
 });
 
-test('of many at once the first goes alone, the others together, and equal ones as one', async () => {
-  // A pool of its own: after a hint of an earlier test the next would be gathered, too.
-  const quiet = openDatabaseAt(database.url);
-  for (let nth = 0; nth < 1_000; nth += 1) {
-    hint(quiet.sql, { channel, payload: 'same' });
-    hint(quiet.db, { channel, payload: `other ${nth % 3}` });
-  }
-  await until(() => heard.length >= 5, 'all of them');
-  await quiet.close();
-  expect(await heardSoFar()).toEqual(['same', 'other 0', 'same', 'other 1', 'other 2']);
-});
-
 test('one that cannot be sent fails nobody, and later ones go', async () => {
   await database.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
@@ -63,10 +51,4 @@ test('the last ones go before the pool is closed', async () => {
   hint(other.db, { channel, payload: 'second' });
   await other.close();
   await until(() => heard.length === 2, 'both');
-});
-
-test('a transaction that the pool has not begun is refused, as its end is not known', async () => {
-  await database.sql.begin(async (tx) => {
-    expect(() => hint(tx, { channel, payload: 'x' })).toThrow('a hint needs the pool');
-  });
 });
