@@ -15,7 +15,13 @@ import { createAttempt, type AttemptDeps, type MadeAttempt } from './attempt';
 
 export interface DeliverDeps extends AttemptDeps {
   /** Runs an attempt if its endpoint has a free slot. */
-  readonly sendSlots: { run<T>(queue: string, task: () => Promise<T>, round?: number): Promise<T | Busy> };
+  readonly sendSlots: {
+    run<T>(
+      queue: string,
+      task: () => Promise<T>,
+      of: { readonly round?: number; readonly most?: number },
+    ): Promise<T | Busy>;
+  };
   /** A delivery that has found no slot, or no network, so often is put back into the queue. */
   readonly mostBusyRounds: number;
   /** A delivery was put back into the queue, as it found no slot. */
@@ -25,6 +31,8 @@ export interface DeliverDeps extends AttemptDeps {
     enter(notificationId: string): {
       readonly endpointId: string;
       readonly queue: string;
+      /** Attempts at once that its endpoint may have. */
+      readonly most: number;
       readonly sending: <T>(send: () => Promise<T>) => Promise<T>;
       leave(): void;
     } | null;
@@ -125,7 +133,7 @@ export function createDelivery(deps: DeliverDeps) {
     if (outage !== null && last) return putBack(ref, outage.waitMs);
     if (outage !== null && outage.waitMs > 0)
       return waitFor('outage', outage.waitMs, outage.sinceMs, due.attempts);
-    const sent = await sendSlots.run(queue, () => attempt(ref, null), round);
+    const sent = await sendSlots.run(queue, () => attempt(ref, null), { round });
     if (sent.kind === 'other_endpoint') throw new Error('no endpoint was asked for');
     if (sent.kind !== 'busy') return recorded(ref, sent);
     return last ? putBack(ref, sent.waitMs) : waitFor('busy', sent.waitMs, null, due.attempts);
@@ -141,7 +149,8 @@ export function createDelivery(deps: DeliverDeps) {
     if (slot === null) return null;
     try {
       if ((reach.turn(slot.queue)?.waitMs ?? 0) > 0) return null;
-      const sent = await sendSlots.run(slot.queue, () => attempt(ref, slot.endpointId, slot.sending));
+      const { queue, endpointId, most } = slot;
+      const sent = await sendSlots.run(queue, () => attempt(ref, endpointId, slot.sending), { most });
       return sent.kind === 'other_endpoint' || sent.kind === 'busy' ? null : await recorded(ref, sent);
     } finally {
       slot.leave();

@@ -174,8 +174,8 @@ const LEAST_REST_MS = 25;
 const IDLE_MS = 4_000;
 /** A new address, certificate or rule takes effect within this time even under constant traffic. */
 const LONGEST_LIFE_MS = 30_000;
-/** As many as the concurrent deliveries to one endpoint. */
-const IDLE_PER_ENDPOINT = 16;
+/** As many as the concurrent deliveries to one endpoint that is fast. */
+const IDLE_PER_ENDPOINT = 40;
 /** A connection for each attempt, after surplus bytes. Postgres keeps it for all workers. */
 const ALONE_MS = 86_400_000;
 

@@ -14,7 +14,6 @@ import {
 import { queueName } from '../db/notifications/notification';
 import type { Sql } from '../db/postgres/connect';
 import { listSeats } from '../db/processes';
-import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { keepRetentionSchedule } from '../runtime/temporal/retention-schedule';
 import { inRound } from '../timing/timing';
@@ -65,7 +64,7 @@ export function startDispatch(
   });
   const dispatcher = startDispatcher({
     async claim(wanted) {
-      const claim = await inRound(claimDue(sql, { ...wanted, slots: SENDS_PER_ENDPOINT }));
+      const claim = await inRound(claimDue(sql, { ...wanted, slotsOf: fastPath.slotsOf }));
       // Without what is known of them, endpoints count as unknown.
       const claimedOf = new Set(claim.claimed.map(queueName));
       await inRound(speed.learn([...claimedOf])).catch((error: unknown) =>

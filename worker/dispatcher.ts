@@ -34,7 +34,7 @@ const MOST_REMEMBERED = 10_000;
 const NOTES_GATHER_MS = 1_000;
 
 interface DispatcherDeps {
-  readonly claim: (options: Omit<ClaimOptions, 'slots'>) => Promise<Claim>;
+  readonly claim: (options: Omit<ClaimOptions, 'slotsOf'>) => Promise<Claim>;
   /** Looks for queues with something due. */
   readonly sweep: (after: Queue) => Promise<Sweep>;
   /** Whether the queue belongs to this worker. */

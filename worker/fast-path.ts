@@ -1,5 +1,6 @@
 import type { LastPace } from '../db/endpoints/attempts';
-import { queueName } from '../db/notifications/notification';
+import { queueName, tenantOf } from '../db/notifications/notification';
+import { SENDS_PER_ENDPOINT } from '../domain/delivery-now';
 import type { Tenant } from '../domain/tenant';
 
 /** A reservation ends after this time: its workflow began on another worker, or not at all. */
@@ -10,6 +11,11 @@ const SLOW_MS = 1_000;
 const FAST_MS = 500;
 /** Endpoints of which nothing is known have at most this share of the slots, so that those that hang leave the rest. */
 const SHARE_OF_UNKNOWN = 1 / 4;
+/**
+ * An endpoint that stays fast may have more than 16 slots, while all together have no more than this share: the rest is
+ * left to others.
+ */
+const SHARE_OF_FAST = 1 / 2;
 /** Claims wait for this share of the slots to be free, so that each takes several. */
 const SHARE_OF_CLAIM = 1 / 8;
 
@@ -19,6 +25,8 @@ interface FastPathDeps {
   readonly speed: Pick<EndpointSpeed, 'of'>;
   /** Most first attempts within workflow tasks: half of the workflow-task slots, which they occupy. */
   readonly slots: number;
+  /** Most of them for one endpoint; not less than 16. */
+  readonly mostPerEndpoint: number;
   readonly monotonicMs: () => number;
   readonly ownDelayMs: OwnDelay;
 }
@@ -43,12 +51,14 @@ interface Slot extends KnownSpeed {
 interface TakenSlot {
   readonly endpointId: string;
   readonly queue: string;
+  /** Attempts at once that its endpoint may have. */
+  readonly most: number;
   /** Makes the request. What this process itself takes, when it has much to do, counts for no endpoint. */
   readonly sending: <T>(send: () => Promise<T>) => Promise<T>;
   leave(): void;
 }
 
-export function createFastPath({ speed, slots, monotonicMs, ownDelayMs }: FastPathDeps) {
+export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, ownDelayMs }: FastPathDeps) {
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
 
@@ -62,7 +72,8 @@ export function createFastPath({ speed, slots, monotonicMs, ownDelayMs }: FastPa
     sendingMs === null ? 0 : nowMs - sendingMs - ownDelayMs();
   const stalls = (endpointId: string, nowMs: number) =>
     [...taken].some((slot) => slot.endpointId === endpointId && sendsFor(slot, nowMs) > SLOW_MS);
-  const ofUnknown = () => [...reserved.values(), ...taken].filter(({ pace }) => pace === 'unknown').length;
+  const used = (which: (slot: Slot) => boolean) => [...reserved.values(), ...taken].filter(which).length;
+  const ofUnknown = () => used(({ pace }) => pace === 'unknown');
 
   return {
     /**
@@ -77,6 +88,14 @@ export function createFastPath({ speed, slots, monotonicMs, ownDelayMs }: FastPa
       if (hanging >= slots / 2) return Number.POSITIVE_INFINITY;
       const free = slots - reserved.size - taken.size;
       return free < slots * SHARE_OF_CLAIM ? 0 : free;
+    },
+    /** How many first attempts to the endpoint of a queue may be under way: 16, and more to one that stays fast. */
+    slotsOf(queue: string): number {
+      const nowMs = monotonicMs();
+      const known = speed.of(tenantOf(queue));
+      if (known?.pace !== 'fast' || stalls(known.endpointId, nowMs)) return SENDS_PER_ENDPOINT;
+      const leftByOthers = slots * SHARE_OF_FAST - used((slot) => slot.queue !== queue);
+      return Math.floor(Math.max(SENDS_PER_ENDPOINT, Math.min(leftByOthers, mostPerEndpoint)));
     },
     /** @param of.waits its workflow only reads when the next attempt is planned, whatever its endpoint is */
     reserve({ notificationId, waits = false, ...of }: Reservation): FastPathAnswer {
@@ -106,6 +125,7 @@ export function createFastPath({ speed, slots, monotonicMs, ownDelayMs }: FastPa
       return {
         endpointId,
         queue,
+        most: mostPerEndpoint,
         sending: (send) => {
           slot.sendingMs = monotonicMs();
           return send().finally(() => void (slot.sendingMs = null));

@@ -99,6 +99,7 @@ export function workerOptions(
     mostBusyRounds: tuning.mostBusyRounds ?? MOST_BUSY_ROUNDS,
     mostWorkflowTasks,
     fastSlots: tuning.fastSlots ?? Math.floor(mostWorkflowTasks / 2),
+    fastSlotsPerEndpoint: config.FAST_ENDPOINT_SLOTS,
     keyRing: parseKeyRing(config.WEBHOOK_KEYS),
     send,
     probe:

@@ -38,7 +38,7 @@ interface Queue {
 }
 
 /**
- * Limits each endpoint to 16 slots and to a quarter of the free ones, so that endpoints that hang leave
+ * Limits each endpoint to 16 slots (a fast one to more) and to a quarter of the free ones, so that endpoints that hang leave
  * slots to others. An attempt without a slot is given a time to ask again, spaced at the pace at which
  * slots become free to its endpoint: a thousand retries to one endpoint then ask about once each. While
  * the slots of the process are short, the endpoints that wait share the pace of all attempts, so that
@@ -50,8 +50,8 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
   /** Queues in which somebody waits, and when they were counted last. */
   const waiting = { queues: 0, countedMs: Number.NEGATIVE_INFINITY };
 
-  const roomFor = (underWay: number) =>
-    underWay < SENDS_PER_ENDPOINT &&
+  const roomFor = (underWay: number, most: number) =>
+    underWay < most &&
     (underWay === 0 ? all.underWay < slots : underWay < (slots - all.underWay) * SHARE_OF_FREE);
 
   function forgetIdle(nowMs: number): void {
@@ -87,14 +87,19 @@ export function createSendSlots({ slots, monotonicMs, random, onBusy }: SendSlot
     /**
      * Runs the task if its queue has a free slot.
      * @param name names the endpoint
-     * @param round how often the delivery has asked, this time included; 1 or more
+     * @param of.round how often the delivery has asked, this time included; 1 or more
+     * @param of.most slots of the endpoint: 16, more on the fast path
      */
-    async run<T>(name: string, task: () => Promise<T>, round = 1): Promise<T | Busy> {
+    async run<T>(
+      name: string,
+      task: () => Promise<T>,
+      { round = 1, most = SENDS_PER_ENDPOINT }: { readonly round?: number; readonly most?: number } = {},
+    ): Promise<T | Busy> {
       const begunMs = monotonicMs();
       forgetIdle(begunMs);
       const queue = queues.get(name) ?? { underWay: 0, meanMs: FIRST_GUESS_MS, nextAskMs: 0 };
       queues.set(name, queue);
-      if (!roomFor(queue.underWay)) return busy(queue, round);
+      if (!roomFor(queue.underWay, most)) return busy(queue, round);
       queue.underWay += 1;
       all.underWay += 1;
       try {

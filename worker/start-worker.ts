@@ -64,6 +64,7 @@ function start(options: WorkerOptions, closers: Closers) {
   const fastPath = createFastPath({
     speed,
     slots: options.fastSlots,
+    mostPerEndpoint: options.fastSlotsPerEndpoint,
     monotonicMs,
     ownDelayMs: ownDelay.ofAttempt,
   });

@@ -49,7 +49,7 @@ export async function measureDeliveries(side: Side, count: number): Promise<Figu
     const queues = partners.map((partnerId) => queueName({ partnerId, environment: 'live' }));
     for (let done = 0; done < count;) {
       const claim = await timed('claim', () =>
-        claimDue(prepared.sql, { limit: 16, slots: 16, leaseMs: 10_000, graceMs: 0, queues }),
+        claimDue(prepared.sql, { limit: 16, slotsOf: () => 16, leaseMs: 10_000, graceMs: 0, queues }),
       );
       if (claim.claimed.length === 0) throw new Error('a claim returned no row');
       await markStarted(prepared.sql, claim.claimed);

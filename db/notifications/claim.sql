@@ -104,7 +104,8 @@ BEGIN
 END $$;
 
 -- The claim of the dispatcher: takes up to "most" notifications from the given queues, those that have been due for
--- "grace". A queue has at most "slots" first attempts under way, over all workers. Priority 0 goes before 1.
+-- "grace". A queue has at most as many first attempts under way as it is given "slots", over all workers. Priority 0 goes
+-- before 1.
 -- "remaining" has the queues with due rows that were left, and why: "more" of them can be taken now; they wait for a slot
 -- or an earlier event ("waits"); another claim has the queue ("contended").
 --
@@ -112,7 +113,7 @@ END $$;
 -- before it have taken, which row locks do not show. Each statement of this function has its own
 -- snapshot, and the counting one is newer than the locks. A claim never waits.
 CREATE OR REPLACE FUNCTION claim_notifications_2(
-  most integer, slots integer, lease interval, order_wait interval, grace interval, partners text[], environments text[],
+  most integer, lease interval, order_wait interval, grace interval, partners text[], environments text[], slots integer[],
   OUT claimed json, OUT remaining json
 ) LANGUAGE plpgsql
 -- These settings make plans follow the indexes, because the statistics of a table that fills and
@@ -126,6 +127,7 @@ DECLARE
   due_by constant timestamptz := moment - grace;
   of_partners text[];
   of_environments text[];
+  of_slots integer[];
   of_free integer[];
   of_tests_wait boolean[];
   contended json;
@@ -143,12 +145,13 @@ BEGIN
   -- The end of a pause sends a hint, so nothing waits for a claim in a paused queue. Two queues with the same hash
   -- exclude each other, which is rare and harmless.
   SELECT coalesce(array_agg(q.partner_id) FILTER (WHERE q.locked), '{}'), coalesce(array_agg(q.environment) FILTER (WHERE q.locked), '{}'),
+    coalesce(array_agg(q.slots) FILTER (WHERE q.locked), '{}'),
     coalesce(json_agg(json_build_object('queue', q.partner_id || '/' || q.environment, 'why', 'contended')) FILTER (WHERE NOT q.locked), '[]')
-  INTO of_partners, of_environments, contended
+  INTO of_partners, of_environments, of_slots, contended
   FROM (
-    SELECT l.partner_id, l.environment, pg_try_advisory_xact_lock(
+    SELECT l.partner_id, l.environment, l.slots, pg_try_advisory_xact_lock(
       hashtext('claim_notifications'), hashtext(l.partner_id || '/' || l.environment)) AS locked
-    FROM unnest(partners, environments) AS l (partner_id, environment)
+    FROM unnest(partners, environments, slots) AS l (partner_id, environment, slots)
     WHERE NOT deliveries_paused_1(l.partner_id, l.environment) OFFSET 0) q;
   remaining := contended;
   IF cardinality(of_partners) = 0 THEN
@@ -158,8 +161,8 @@ BEGIN
   -- The snapshot of this statement is newer than the locks.
   SELECT array_agg(l.partner_id), array_agg(l.environment), array_agg(q.free), array_agg(q.tests_wait)
   INTO of_partners, of_environments, of_free, of_tests_wait
-  FROM unnest(of_partners, of_environments) AS l (partner_id, environment)
-  CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, slots, moment) q;
+  FROM unnest(of_partners, of_environments, of_slots) AS l (partner_id, environment, slots)
+  CROSS JOIN LATERAL delivery_queue_1(l.partner_id, l.environment, l.slots, moment) q;
 
   share := most / cardinality(of_partners);
   FOR urgency IN 0..1 LOOP

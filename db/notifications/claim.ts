@@ -38,30 +38,32 @@ export interface Claim {
 export interface ClaimOptions {
   /** Most notifications; not less than there are queues. */
   readonly limit: number;
-  readonly slots: number;
   /** Claimed notifications are due again after this, in case their process dies. */
   readonly leaseMs: number;
   /** Notifications that have been due for less than this are left. */
   readonly graceMs: number;
   readonly queues: readonly Queue[];
+  /** Most first attempts of a queue under way, over all workers. */
+  readonly slotsOf: (queue: Queue) => number;
 }
 
 const CLAIM = `
   select claimed, remaining
-  from claim_notifications_2($1::int, $2::int, make_interval(secs => $3::float8), make_interval(secs => $4::float8),
-    make_interval(secs => $5::float8), $6::text[], $7::text[])`;
+  from claim_notifications_2($1::int, make_interval(secs => $2::float8), make_interval(secs => $3::float8),
+    make_interval(secs => $4::float8), $5::text[], $6::text[], $7::text[]::int[])`;
 
 /** An outage is noted when it has lasted so long (db/processes.ts): a younger one has not been through any. */
 const LATE_MS = 45_000;
 
 /** Claims due notifications of some queues (claim.sql): live ones first, events in order. */
 export async function claimDue(reader: Reader, options: ClaimOptions): Promise<Claim> {
-  const { limit, slots, leaseMs, graceMs, queues } = options;
+  const { limit, leaseMs, graceMs, queues, slotsOf } = options;
   const names = queues.map(tenantOf);
-  const parameters = [limit, slots, leaseMs / 1_000, ORDER_WAIT_SECONDS, graceMs / 1_000];
+  const parameters = [limit, leaseMs / 1_000, ORDER_WAIT_SECONDS, graceMs / 1_000];
   const partners = names.map(({ partnerId }) => partnerId);
   const environments = names.map(({ environment }) => environment);
-  const claim = await oneRow<Claim>(reader, CLAIM, [...parameters, partners, environments]);
+  const slots = queues.map((queue) => String(slotsOf(queue)));
+  const claim = await oneRow<Claim>(reader, CLAIM, [...parameters, partners, environments, slots]);
   const late = claim.claimed.filter(({ generation, ageMs }) => generation > 1 || ageMs > LATE_MS);
   if (late.length === 0) return claim;
   const found = await interruptionsOf(reader, late);

@@ -71,3 +71,34 @@ test('500 due to a host that is dead do not keep another partner waiting', async
   expect(took[2]).toBeLessThan(2_000);
   expect(await countState(dead, 'delivered')).toBe(0);
 }, 120_000);
+
+test('an endpoint that stays fast has up to forty at a time, and sixteen once it is slow', async () => {
+  const lane = { open: 0, most: 0 };
+  const answerAfter = (ms: number) =>
+    service.receiver.behave(() => (response) => {
+      lane.open += 1;
+      lane.most = Math.max(lane.most, lane.open);
+      setTimeout(() => {
+        lane.open -= 1;
+        response.writeHead(200).end();
+      }, ms);
+    });
+  answerAfter(200);
+  const partnerId = await newPartner();
+  await storeMany(partnerId, 1);
+  // The end of an attempt begins the next one, not the sweep.
+  await startWorker({ DISPATCH_SWEEP_MS: '60000' });
+  await until(async () => (await countState(partnerId, 'delivered')) === 1, 'the first one');
+  await storeMany(partnerId, 300);
+  await until(async () => (await countState(partnerId, 'delivered')) === 301, 'every delivery', 50_000);
+  expect(lane.most).toBeGreaterThan(SLOTS + 4);
+  expect(lane.most).toBeLessThanOrEqual(40);
+
+  answerAfter(900);
+  await storeMany(partnerId, 1);
+  await until(async () => (await countState(partnerId, 'delivered')) === 302, 'the slow one');
+  lane.most = 0;
+  await storeMany(partnerId, 60);
+  await until(async () => (await countState(partnerId, 'delivered')) === 362, 'every slow delivery', 50_000);
+  expect(lane.most).toBe(SLOTS);
+}, 180_000);

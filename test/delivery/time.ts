@@ -67,6 +67,7 @@ export async function openStage(temporal: TestTemporal) {
   const fastPath = createFastPath({
     speed: { of: () => (endpointId === null ? null : { endpointId, pace: 'fast' }) },
     slots: 20,
+    mostPerEndpoint: 16,
     monotonicMs: () => performance.now(),
     ownDelayMs: () => 0,
   });

@@ -112,6 +112,7 @@ describe('slots on the fast path', () => {
     const made = createFastPath({
       speed,
       slots,
+      mostPerEndpoint: 20,
       monotonicMs: () => clock.now,
       ownDelayMs: () => clock.ownDelay,
     });
@@ -139,6 +140,26 @@ describe('slots on the fast path', () => {
     clock.now = 5_000;
     expect(reserve('b')).toBe('fast');
     expect(enter('a')).toBeNull();
+  });
+
+  test('an endpoint has sixteen; one that is fast has more, while all together have no more than half of the slots', () => {
+    const { reserve, enter, slotsOf, clock, fast } = queue(64);
+    const [mine, other] = ['P100001/live', 'P100002/live'];
+    expect([slotsOf(mine), slotsOf('P100003/live'), slotsOf('new/live')]).toEqual([20, 16, 16]);
+    const taken = Array.from({ length: 14 }, (_, nth) => {
+      reserve(`n${nth}`);
+      return enter(`n${nth}`);
+    });
+    // What it has itself does not count.
+    expect([slotsOf(mine), slotsOf(other)]).toEqual([20, 18]);
+    reserve('of the other', OTHER);
+    for (let nth = 0; nth < 15; nth += 1) reserve(`other ${nth}`, OTHER);
+    expect([slotsOf(mine), slotsOf(other)]).toEqual([16, 18]);
+    fast.delete('P100002');
+    expect(slotsOf(other)).toBe(16);
+    void taken[0]?.sending(() => new Promise(() => undefined));
+    clock.now = 6_000;
+    expect(slotsOf(mine)).toBe(16);
   });
 
   test('claims wait for an eighth of the slots while fast attempts hold most of them, but not for attempts that hang', () => {
@@ -310,7 +331,7 @@ describe('while every slot of the process is taken', () => {
     const { sendSlots } = await full();
     const waits: number[] = [];
     for (const round of [1, 2, 3, 4, 5, 6, 7, 50]) {
-      const answer = await sendSlots.run(`P${round}/live`, async () => 'sent' as const, round);
+      const answer = await sendSlots.run(`P${round}/live`, async () => 'sent' as const, { round });
       waits.push(answer === 'sent' ? 0 : Math.floor(answer.waitMs / 1_000));
     }
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);

@@ -51,7 +51,7 @@ async function read(): Promise<{ taken: number; swept: number; claimed: number; 
     const { due } = await sweepQueues(tx, '');
     const between = await counters(tx);
     const queues = due.length === 0 ? ['P000000/live'] : due.map(({ queue }) => queue).slice(0, 64);
-    const of = { limit: 64, slots: 16, leaseMs: 10_000, graceMs: 0, queues };
+    const of = { limit: 64, slotsOf: () => 16, leaseMs: 10_000, graceMs: 0, queues };
     const taken = (await claimDue(tx, of)).claimed.length;
     const after = await counters(tx);
     return {

@@ -1,5 +1,5 @@
 import { backlog, deliveryFigures } from '../../../db/figures';
-import { markStarted, type Claim, type ClaimOptions } from '../../../db/notifications/claim';
+import { markStarted, type Claim } from '../../../db/notifications/claim';
 import { openAttempt, cancelNotification, endNotification } from '../../../db/notifications/attempt';
 import type { DbOrTransaction } from '../../../db/postgres/connect';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
@@ -29,7 +29,7 @@ const newPartner = async () => (await addPartner(database, keyRing)).partnerId;
 const store = (partnerId: string, count: number, more: { environment?: 'live' } = {}) =>
   storeMany(count, () => storeStatus(database, { partnerId, ...more }));
 
-const claim = (options: Partial<ClaimOptions> = {}, through: DbOrTransaction = database.db) =>
+const claim = (options: Parameters<typeof claimAll>[1] = {}, through: DbOrTransaction = database.db) =>
   claimAll(through, options);
 const idsOf = ({ claimed }: Claim) => claimed.map(({ notificationId }) => notificationId);
 const partnersOf = ({ claimed }: Claim) => claimed.map(({ partnerId }) => partnerId);
@@ -94,6 +94,18 @@ describe('slots of an endpoint', () => {
     await openAttempt(database.db, { notificationId: open, generation: 1 });
     expect(await claim()).toMatchObject({ claimed: { length: 2 }, waiting: true });
     expect(await claim()).toMatchObject({ claimed: [], waiting: true });
+  });
+
+  it('are as many as the claim gives it', async () => {
+    const [slow, fast] = [await newPartner(), await newPartner()];
+    await store(slow, 20);
+    await store(fast, 30);
+    const slotsOf = (queue: string) => (queue.startsWith(fast) ? 25 : 16);
+    const first = await claim({ slotsOf });
+    expect(partnersOf(first).filter((partnerId) => partnerId === slow)).toHaveLength(16);
+    expect(first.claimed).toHaveLength(16 + 25);
+    // It is fast no more.
+    expect((await claim()).claimed).toEqual([]);
   });
 
   it('shows in the figures: what waits behind the endpoint, and since when', async () => {

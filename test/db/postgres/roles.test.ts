@@ -231,7 +231,10 @@ const FORBIDDEN = [
   ['api ops', `select drop_expired_month('quotes', '${OLD}')`],
   ['api ops', `select delete_expired('quotes', 'quotes_default', 1000)`],
   ['api ops', `select clear_payloads('', 1000)`],
-  ['api ops', `select claim_notifications_2(1, 1, interval '1 h', interval '1 h', interval '0', '{}', '{}')`],
+  [
+    'api ops',
+    `select claim_notifications_2(1, interval '1 h', interval '1 h', interval '0', '{}', '{}', '{}')`,
+  ],
   ['api ops', `select open_attempt_1('ntf_1', 1, null, 100, '{0}', '{0}')`],
   ['api ops', `update deliveries set ladder_ms = '{0}'`],
   ['api ops', `update delivery_attempts set answer = null`],
