@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { withLadder } from './documentation/ladder';
 import { settingsPage } from './documentation/settings';
 import { withSignedCommand, withSignedRequest } from './documentation/signed-example';
-import { withStateDiagrams } from './documentation/state-diagrams';
+import { withStateDiagram } from './documentation/state-diagrams';
 import { internalOpenApiDocument, openApiDocument } from './openapi/document';
 
 const json = (document: object) => `${JSON.stringify(document, null, 2)}\n`;
@@ -21,7 +21,7 @@ const FILES: Readonly<Record<string, Readonly<Record<string, (before: string) =>
   guide: {
     'docs/partner-guide.md': (page) => withLadder(withSignedRequest(page)),
     'examples/verify-webhook/README.md': withSignedCommand,
-    'docs/architecture.md': withStateDiagrams,
+    'docs/architecture.md': withStateDiagram,
   },
   settings: { 'docs/settings.md': settingsPage },
 };

@@ -1,103 +1,12 @@
 import { createSendSlots, type SendSlots } from '../../worker/slots';
-import {
-  createEndpointSpeed,
-  createFastPath,
-  type AttemptPace,
-  type EndpointSpeed,
-} from '../../worker/fast-path';
-import { watchOwnDelay } from '../../worker/own-delay';
-import type { LastPace } from '../../db/endpoints/attempts';
+import { createFastPath, type EndpointSpeed } from '../../worker/fast-path';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
 
 const OF = { partnerId: 'P100001', environment: 'live' } as const;
 const OTHER = { partnerId: 'P100002', environment: 'live' } as const;
-const FAST: AttemptPace = { outcome: 'delivered', durationMs: 499 };
-const SLOW: AttemptPace = { outcome: 'delivered', durationMs: 500 };
 /** Lets what has ended leave its slot. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
-
-const pace = (speed: EndpointSpeed, of: Tenant = OF) => speed.of(of)?.pace;
-const recalled = (last: AttemptPace | null): LastPace => ({
-  queue: 'P100001/live',
-  endpointId: 'whe_1',
-  ...(last ?? { outcome: null, durationMs: null }),
-});
-
-describe('how fast an endpoint is', () => {
-  const failed: AttemptPace = { outcome: 'failed', durationMs: 3 };
-
-  test.each<[string, AttemptPace | null, string]>([
-    ['a fast attempt', FAST, 'fast'],
-    ['a slow one', SLOW, 'slow'],
-    ['a failure', failed, 'slow'],
-    ['one that nobody knows the end of', { outcome: 'unknown', durationMs: null }, 'slow'],
-    ['none', null, 'unknown'],
-  ])('a new process recalls %s', async (_what, last, expected) => {
-    const recall = jest.fn(async () => [recalled(last)]);
-    const speed = createEndpointSpeed(recall, () => 0);
-    await speed.learn(['P100001/live', 'P100002/live']);
-    expect(pace(speed)).toBe(expected);
-    expect(pace(speed, OTHER)).toBeUndefined();
-    await speed.learn(['P100001/live']);
-    expect(recall).toHaveBeenCalledTimes(1);
-  });
-
-  test('what is recalled does not count against an attempt that has ended meanwhile', async () => {
-    const speed = createEndpointSpeed(
-      async () => {
-        speed.observe({ ...OF, endpointId: 'whe_2' }, failed);
-        return [recalled(FAST)];
-      },
-      () => 0,
-    );
-    await speed.learn(['P100001/live']);
-    expect(speed.of(OF)).toEqual({ endpointId: 'whe_2', pace: 'slow' });
-  });
-});
-
-test('what an attempt takes longer because of this process counts for no endpoint', () => {
-  let ownMs = 0;
-  const speed = createEndpointSpeed(
-    async () => [],
-    () => ownMs,
-  );
-  const observe = (durationMs: number) =>
-    speed.observe({ ...OF, endpointId: 'whe_1' }, { outcome: 'delivered', durationMs });
-  observe(1_499);
-  expect(pace(speed)).toBe('slow');
-  ownMs = 1_000;
-  observe(1_499);
-  expect(pace(speed)).toBe('fast');
-  observe(1_500);
-  expect(pace(speed)).toBe('slow');
-});
-
-afterEach(() => void jest.useRealTimers());
-
-test('a process knows how late it is, and forgives an attempt four seconds at most', () => {
-  jest.useFakeTimers();
-  let nowMs = 0;
-  const delay = watchOwnDelay(() => nowMs);
-  const run = (rounds: number, lateMs: number) => {
-    for (let round = 0; round < rounds; round += 1) {
-      nowMs += 50 + lateMs;
-      jest.advanceTimersByTime(50);
-    }
-  };
-  run(20, 0);
-  expect(delay.ofAttempt()).toBe(0);
-  // One pause, such as a collection of garbage.
-  run(1, 200);
-  expect(delay.ofAttempt()).toBeCloseTo(250);
-  run(100, 60);
-  expect(delay.ofAttempt()).toBeCloseTo(600, -1);
-  run(100, 5_000);
-  expect(delay.ofAttempt()).toBe(4_000);
-  run(400, 0);
-  expect(delay.ofAttempt()).toBeLessThan(10);
-  delay.stop();
-});
 
 describe('slots on the fast path', () => {
   function queue(slots = 2) {
@@ -161,29 +70,6 @@ describe('slots on the fast path', () => {
     clock.now = 6_000;
     expect(slotsOf(mine)).toBe(16);
   });
-
-  test('claims wait for an eighth of the slots while fast attempts hold most of them, but not for attempts that hang', () => {
-    const { reserve, enter, room, clock } = queue(16);
-    const slots = Array.from({ length: 16 }, (_, nth) => {
-      expect(room()).toBe(nth < 15 ? 16 - nth : 0);
-      reserve(`n${nth}`);
-      return enter(`n${nth}`);
-    });
-    slots[0]?.leave();
-    expect(room()).toBe(0);
-    slots[1]?.leave();
-    expect(room()).toBe(2);
-    clock.now = 10_000;
-    expect(room()).toBe(2);
-    for (const slot of slots.slice(8)) void slot?.sending(() => new Promise(() => undefined));
-    clock.now += 499;
-    expect(room()).toBe(2);
-    clock.now += 1;
-    expect(room()).toBe(Number.POSITIVE_INFINITY);
-    // They do not hang: this process is slow.
-    clock.ownDelay = 200;
-    expect(room()).toBe(2);
-  });
 });
 
 /** A clock that a test sets, and attempts that it ends. */
@@ -233,25 +119,6 @@ it('keeps slots for others while thirty endpoints hang', async () => {
   expect(found).toEqual(found.toSorted((a, b) => b - a));
   expect(found.at(-1)).toBeGreaterThanOrEqual(1);
   expect(await waitOf(sendSlots, 'P99/live')).toBe('sent');
-});
-
-it('comes to even shares with slots to spare, when so many hang that all were taken', async () => {
-  const { sendSlots } = stage(400);
-  const endpoints = Array.from({ length: 100 }, (_, nth) => ({
-    queue: `P${nth}/live`,
-    hanging: [hang(sendSlots, '', 0)],
-  }));
-  for (let round = 0; round < 20; round += 1) {
-    for (const { queue, hanging } of endpoints) {
-      // The oldest attempt times out, and everybody who waits asks.
-      hanging.some((one) => one.end());
-      await settled();
-      hanging.push(hang(sendSlots, queue, 20));
-    }
-  }
-  expect(sendSlots.underWay().most).toBeLessThanOrEqual(5);
-  expect(sendSlots.underWay().all).toBeLessThanOrEqual(390);
-  expect(await waitOf(sendSlots, 'Q1/live')).toBe('sent');
 });
 
 it('spreads those who wait at the pace at which attempts end', async () => {
@@ -335,13 +202,5 @@ describe('while every slot of the process is taken', () => {
       waits.push(answer === 'sent' ? 0 : Math.floor(answer.waitMs / 1_000));
     }
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
-  });
-
-  it('forgets an endpoint when nobody waits for it any more', async () => {
-    const { sendSlots, at } = await full();
-    const first = Number(await waitOf(sendSlots, 'P1/live'));
-    for (let nth = 0; nth < 100; nth += 1) await waitOf(sendSlots, 'P1/live');
-    at(60_000);
-    expect(await waitOf(sendSlots, 'P1/live')).toBe(first);
   });
 });
