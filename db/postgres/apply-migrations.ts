@@ -51,6 +51,8 @@ export async function applyMigrations(sql: Sql, folder: string): Promise<void> {
       await record(sql);
     } else {
       await withShortLocks(sql, async (tx) => {
+        // Lines of the change log are due at the end of a transaction, and no table can be changed before.
+        await tx.unsafe('set constraints all immediate');
         await tx.unsafe(text);
         await record(tx);
       });

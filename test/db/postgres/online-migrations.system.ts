@@ -166,3 +166,14 @@ test.each([
   if (said === null) expect(await run).toBeNull();
   else expect(await run).toContain(said);
 });
+
+test('a migration changes logged rows and then their table', async () => {
+  await database.sql`insert into lenders (lender, name, reference_format) values ('old_lender', 'Old', 'OLD-{}')`;
+  const folder = await nextMigrations(`
+    UPDATE "lenders" SET "name" = 'New' WHERE "lender" = 'old_lender';
+    ALTER TABLE "lenders" ADD COLUMN "since" date;`);
+  await migrateDatabase(database.url, folder);
+  const [line] = await database.sql`
+    select details -> 'fields' as fields from change_log where subject = 'old_lender' order by change_id desc limit 1`;
+  expect(line?.['fields']).toEqual([{ field: 'name', from: 'Old', to: 'New' }]);
+});
