@@ -14,7 +14,7 @@ import { measurePart, type Part } from './neighbours/part';
  */
 const OPTIONS = {
   /** Kinds of neighbours. `keys` and `idle` are measured through HAProxy and straight to the API. */
-  parts: 'keys,idle,hanging,flood,tests,backlog,pages',
+  parts: 'keys,idle,hanging,flood,tests,backlog,late,pages',
   pairs: 3,
   /** Length of one measurement. */
   seconds: 15,
@@ -38,6 +38,7 @@ const BOUNDS: Readonly<Record<string, Figures>> = {
   flood: { p95_ratio: 1.2, loop_p99_ms: 50 },
   tests: { p95_ratio: 1.2 },
   backlog: { worst_ms: 1_000 },
+  late: { worst_ms: 1_000 },
   pages: { p95_ratio: 1.2, page_p99_ms: 50 },
 };
 
@@ -72,7 +73,7 @@ runBench('neighbours', OPTIONS, async (bench, { parts, pairs, seconds, size }) =
     const options = { postgres, demo, seconds, idle: sized(IDLE_CONNECTIONS) };
     for (const way of ['proxy', 'direct'] as const) await measure(await edgeParts(bench, way, options));
   }
-  if (any('hanging', 'flood', 'tests', 'backlog', 'pages')) {
+  if (any('hanging', 'flood', 'tests', 'backlog', 'late', 'pages')) {
     const stage = await openStage(bench, { postgres, hostile: 16 });
     await measure(deliveryParts(stage, { seconds, due: sized(DUE) }));
     if (any('pages')) await measure({ pages: await pagesPart(bench, stage, { rows: sized(ROWS), seconds }) });

@@ -4,10 +4,10 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { monotonicMs } from './rounds';
 
 /**
- * What the endpoints do with a request. `answer`: 200, on a connection that is kept. `refuse`: 503, and the connection is closed.
+ * What the endpoints do with a request. `answer`: 200, on a connection that is kept. `late`: the same, after 300 ms. `refuse`: 503, and the connection is closed.
  * `hang`: nothing, until they behave otherwise. `flood`: informational answers without end, as fast as they are read.
  */
-export type Behaviour = 'answer' | 'refuse' | 'hang' | 'flood';
+export type Behaviour = 'answer' | 'late' | 'refuse' | 'hang' | 'flood';
 
 /** An event, and the monotonic moment (ms) at which it was stored, started or received. */
 export type Moment = readonly [eventId: string, atMs: number];
@@ -25,6 +25,8 @@ const [certFile = '', keyFile = ''] = process.argv.slice(2);
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const REFUSAL = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 const FLOOD = Buffer.from('HTTP/1.1 102 Processing\r\n\r\n'.repeat(2_500));
+/** Fast enough for the fast path, and slow enough to fill its slots. */
+const LATE_MS = 300;
 const HEAD_END = '\r\n\r\n';
 
 let behaviour: Behaviour = 'answer';
@@ -45,6 +47,7 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
     pending = '';
     report([eventId, monotonicMs()]);
     if (behaviour === 'answer') socket.write(ANSWER);
+    else if (behaviour === 'late') setTimeout(() => socket.write(ANSWER), LATE_MS);
     else if (behaviour === 'refuse') socket.end(REFUSAL);
     else if (behaviour === 'hang') unanswered.add(socket);
     else flood(socket);

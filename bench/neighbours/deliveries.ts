@@ -65,7 +65,7 @@ export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number;
       return figures;
     };
   };
-  /** Thousands are due to one partner, whose endpoint answers at once. The rest is cancelled at the end. */
+  /** Thousands are due to one partner. The rest is cancelled at the end. */
   const backlog: Trouble = async () => {
     await storeBacklog(database, hostilePartner, due);
     return async () => ({ left: await cancelDue(stage) });
@@ -78,6 +78,7 @@ export function deliveryParts(stage: Stage, { seconds, due }: { seconds: number;
     flood: { quiet, trouble: behaving('flood', attempts), instead: behaving('refuse', attempts) },
     tests: { quiet, trouble: behaving('refuse', tests) },
     backlog: { quiet, trouble: behaving('answer', backlog) },
+    late: { quiet, trouble: behaving('late', backlog) },
   } satisfies Record<string, Part>;
 }
 
