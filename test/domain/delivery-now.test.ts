@@ -30,8 +30,6 @@ const behind = { earlier: 'ntf_1' } as const;
 const begun = (time: string) => ({ state: 'started', takenAt: at(time) }) as const;
 /** Claimed, with the end of its lease. */
 const claimed = (time: string, until: string) => ({ takenAt: at(time), dueAt: at(until) });
-const ended = { state: 'failed', endReason: 'exhausted', endedAt: at('10:00:00') } as const;
-const held = { state: 'held', endReason: 'webhook_not_registered', heldAt: at('09:00:00') } as const;
 const partnerPaused = { since: at('11:59:59'), by: 'joe' };
 
 /** What a delivery does, since a time of this day, or until one. */
@@ -46,9 +44,6 @@ const PAUSED = since('paused', '11:00:00', { by: 'jane' });
 const earlier = (time: string | null) => until('waiting_for_earlier', time, { notificationId: 'ntf_1' });
 
 test.each<[string, Partial<DeliveryFacts>, unknown]>([
-  ['ended', ended, since('ended', '10:00:00', { state: 'failed', reason: 'exhausted' })],
-  ['held', held, since('held', '09:00:00', { reason: 'webhook_not_registered' })],
-  ['paused before its next attempt', paused, PAUSED],
   ['paused, with an attempt by retry-now', { ...paused, ...sending }, SENDING],
   ['paused, after its planned attempt passed', { ...paused, nextAttemptAt: at('11:30:00') }, PAUSED],
   [
@@ -57,11 +52,8 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
     since('partner_paused', '11:59:59', { by: 'joe' }),
   ],
   ['being sent while its partner is paused', { ...next('12:05:00'), ...sending, partnerPaused }, SENDING],
-  ['between attempts', next('12:05:00'), until('waiting_for_attempt', '12:05:00')],
   ['an attempt that is just due', next('11:59:55'), until('waiting_for_attempt', '11:59:55')],
-  ['an attempt that nobody makes', next('11:50:00'), since('attempt_overdue', '11:50:00')],
   ['the first attempt', { ...begun('11:59:57'), ...sending }, SENDING],
-  ['taken, its workflow started', begun('11:59:59'), since('starting', '11:59:59')],
   ['taken, its workflow not started yet', claimed('11:59:59', '12:00:59'), since('starting', '11:59:59')],
   [
     'taken again, after its workflow could not be started',
@@ -72,11 +64,8 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
   ['its workflow started, and no attempt began', begun('11:59:50'), since('attempt_overdue', '11:59:50')],
   ['taken by a worker that died', claimed('11:50:00', '11:51:00'), since('due', '11:51:00')],
   ['no endpoint', { endpointActive: false, ...behind }, { doing: 'without_endpoint' }],
-  ['behind an earlier event', behind, earlier(null)],
-  ['behind an earlier event that failed once', { ...behind, dueAt: at('12:00:30') }, earlier('12:00:30')],
   ['behind an earlier event, and slots are full', { ...behind, slotsFull: true }, earlier(null)],
   ['given back', { dueAt: at('12:00:05'), givenBack: true }, until('not_started', '12:00:05')],
-  ['queued again, as it found no slot', { dueAt: at('12:00:05') }, until('put_back', '12:00:05')],
   [
     'due, while no workflow can be started',
     { startsFail: true, slotsFull: true },
@@ -84,7 +73,6 @@ test.each<[string, Partial<DeliveryFacts>, unknown]>([
   ],
   ['over its share', { slotsFull: true, testsFull: true }, since('waiting_for_slot', '11:59:00')],
   ['behind other tests', { testsFull: true }, since('waiting_for_tests', '11:59:00')],
-  ['nothing in its way', {}, since('due', '11:59:00')],
 ])('%s', (_name, facts, said) => {
   expect(deliveryNow({ ...FACTS, ...facts })).toEqual(said);
 });

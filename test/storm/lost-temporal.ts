@@ -6,10 +6,10 @@ import { killableProductionTemporal } from '../../testbed/production-temporal';
 import { random, shuffled } from '../support/random';
 import { LADDER, planBacklog, STEPS, type Backlog } from './backlog';
 import type { Finding } from './finding';
+import { arrivals } from './received';
 import { reportText } from './findings';
 import { askWithoutTemporal, noKills, type Kills } from './killer';
 import { runLenders } from './lenders';
-import { arrivals, ORDER_WAIT_MS } from './received';
 import { conclude, type StormPlan } from './run';
 import { openStorm, type StormScene } from './scene';
 import { PATIENCE_MS, runTester } from './tester';
@@ -31,8 +31,6 @@ const NEW_EVENT_MS = 5_000;
 const EVERY_NEW_EVENT_MS = 20_000;
 /** Deliveries with less time before their attempt are not paused, as it may come first. */
 const SETTLE_MS = 15_000;
-/** An attempt arrives so much after it was stored, on a busy machine. */
-const ARRIVES_WITHIN_MS = 1_000;
 
 /** A delivery under way, as its row has it. */
 interface Delivery {
@@ -201,7 +199,7 @@ async function lossFindings(
   loss: Awaited<ReturnType<typeof lose>>,
 ): Promise<Finding[]> {
   const { lost, missing, readyMs, servedMs, backMs, resumedMs, afterwards, pausedPartner } = loss;
-  const { came, taken } = arrivals(scene);
+  const { came } = arrivals(scene);
   const after = (eventId: string, ms = readyMs) => (came.get(eventId) ?? []).filter((at) => at > ms);
   const inLadder = lost.filter(({ plannedMs, state }) => plannedMs !== null && state === 'started');
   const isPaused = (one: Delivery) => one.paused || one.partnerId === pausedPartner;
@@ -226,7 +224,6 @@ async function lossFindings(
     return again === undefined ? [] : [{ one, gapMs: again - at }];
   });
   const stopped = lost.filter(isPaused);
-  const behind = lost.filter(({ state, sequence }) => state === 'queued' && (sequence ?? 1) > 1);
   const first = await scene.database.sql<{ id: string; eventId: string }[]>`
     select notification_id as id, event_id as "eventId" from notifications
     where sequence = 1 and partner_id <> ${pausedPartner}`;
@@ -281,23 +278,6 @@ async function lossFindings(
       seen: `${stopped.filter(({ paused }) => paused).length} by their ids, ${stopped.length} with those of a partner`,
       offenders: stopped
         .filter(({ eventId }) => after(eventId).some((at) => at < resumedMs))
-        .map(({ id }) => id),
-    },
-    {
-      invariant: 'an event waits for the earlier one of its application',
-      looked: behind.length,
-      seen: `${behind.length} waited`,
-      offenders: behind
-        .filter(({ eventId, applicationId, sequence }) => {
-          const earlier = lost.find(
-            (one) => one.applicationId === applicationId && one.sequence === (sequence ?? 0) - 1,
-          );
-          if (earlier === undefined) return false;
-          const [at = Number.POSITIVE_INFINITY] = after(eventId);
-          const [triedMs = 0] = came.get(earlier.eventId) ?? [];
-          const [tookMs = Number.POSITIVE_INFINITY] = taken.get(earlier.eventId) ?? [];
-          return at < Math.min(tookMs, triedMs + ORDER_WAIT_MS - ARRIVES_WITHIN_MS);
-        })
         .map(({ id }) => id),
     },
     {

@@ -1,78 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLoop, withTimeout } from '../../timing/timing';
+import { withTimeout } from '../../timing/timing';
 import { useDatabase } from '../support/database';
 
 /** Far beyond the test's own time limit: whoever waits for it has failed. */
 const NEVER_MS = 3_600_000;
-
-function gate() {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { open: () => open(), opened };
-}
-
-type Round = (wake: () => void) => 'again' | 'done' | void;
-const nothing = () => undefined;
-const wakes: Round = (wake) => wake();
-const fails: Round = (wake) => {
-  wake();
-  throw new Error('no database');
-};
-
-it.each<[string, Round, number, number]>([
-  ['begins its first round at once, and no other by itself', nothing, 1, 0],
-  ['runs another round when it was woken during one', wakes, 2, 0],
-  ['does not pause after a round that asks for the next', () => 'again', 2, 0],
-  ['goes on after a round that failed', fails, 2, 1],
-  ['begins no round after the one that was the last', (wake) => (wake(), 'done'), 1, 0],
-])('%s', async (_what, first, rounds, faults) => {
-  const errors: unknown[] = [];
-  let begun = 0;
-  const loop = startLoop({
-    // It is woken through the loop itself, which is there from the second turn on.
-    round: async () => {
-      await Promise.resolve();
-      begun += 1;
-      return begun === 1 ? first(() => loop.wake()) : undefined;
-    },
-    everyMs: NEVER_MS,
-    onError: (error) => void errors.push(error),
-  });
-  for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-  expect([begun, errors.length]).toEqual([rounds, faults]);
-  if (first === nothing) {
-    loop.wake();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(begun).toBe(2);
-  }
-  await loop.stop();
-});
-
-it('tells the round under way of the stop, and waits for its end', async () => {
-  const held = gate();
-  const begun = gate();
-  let toldToStop = false;
-  let ended = false;
-  const loop = startLoop({
-    round: async (stopped) => {
-      begun.open();
-      await held.opened;
-      toldToStop = stopped();
-      ended = true;
-      return 'again';
-    },
-    everyMs: NEVER_MS,
-    onError: (error) => {
-      throw error;
-    },
-  });
-  await begun.opened;
-  const stopping = loop.stop();
-  expect(ended).toBe(false);
-  held.open();
-  await stopping;
-  expect([toldToStop, ended]).toEqual([true, true]);
-});
 
 const late = () => new Error('late');
 const never = new Promise<never>(() => undefined);

@@ -1,13 +1,7 @@
 import type { WebhookKeysBody } from '../../../contracts/webhook-endpoint';
 import { parseKeyRing } from '../../../db/endpoints/key-ring';
-import { rotateKeyPair } from '../../../db/endpoints/key-pairs';
 import { useApi } from '../../support/api';
-import {
-  addEndpoint,
-  advanceServiceClock,
-  newKeyRingText,
-  setServiceClock,
-} from '../../../testbed/notifications';
+import { addEndpoint, newKeyRingText, setServiceClock } from '../../../testbed/notifications';
 import { addPartner } from '../../support/partner-events';
 
 const keyRing = parseKeyRing(newKeyRingText());
@@ -22,10 +16,6 @@ async function list(key = api.keys.test) {
 }
 const register = (partnerId: string, environment: 'sandbox' | 'live') =>
   addEndpoint(api.database, { partnerId, environment, keyRing });
-const rotate = (overlapSeconds: number) =>
-  api.database.db.transaction((tx) =>
-    rotateKeyPair(tx, { partnerId: api.partnerId, environment: 'sandbox' }, { overlapSeconds, keyRing }),
-  );
 
 test('is empty before an endpoint is registered, and has one key then, which a new address does not change', async () => {
   expect(await list()).toEqual([]);
@@ -51,17 +41,4 @@ test('has the keys of the caller and of the environment of its key alone', async
   const environments = lists.map((keys) => keys.map((key) => key.environment).join(' '));
   expect(environments).toEqual(['sandbox', 'live', 'sandbox', '']);
   expect(new Set(lists.flat().map((key) => key.public_key)).size).toBe(3);
-});
-
-test('lists old and new during an overlap, newest first, and the new one alone after it', async () => {
-  const [old] = await list();
-  const { keyPairId } = await rotate(3_600);
-  const during = await list();
-  const public_key = expect.not.stringMatching(old?.public_key ?? '');
-  expect(during).toEqual([
-    { ...old, key_id: keyPairId, public_key, not_after: null },
-    { ...old, not_after: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/) },
-  ]);
-  await advanceServiceClock(api.database, 3_601);
-  expect(await list()).toEqual(during.slice(0, 1));
 });

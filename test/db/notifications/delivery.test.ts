@@ -12,7 +12,6 @@ import { resendNotification } from '../../../db/notifications/resend';
 import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import {
-  addEndpoint,
   newKeyRingText,
   newPartner as addPartner,
   openedAttempt,
@@ -90,20 +89,6 @@ describe('an attempt', () => {
     await expect(record(second, DELIVERED)).rejects.toThrow(/attempt 2 of ntf_\w+ has no row/);
     await expect(record(second, FAILED)).rejects.toThrow('has no row');
     expect(await stands()).toEqual(before);
-  });
-
-  test('goes to the endpoint of now, with the secrets of now', async () => {
-    const { partnerId, endpointId } = await newPartner();
-    const ref = await stored(partnerId);
-    expect((await opened(ref)).attempt.endpoint).toMatchObject({ endpointId });
-    const next = await addEndpoint(database, { partnerId, url: 'https://other.example/y', keyRing });
-    const { attempt } = await opened(ref);
-    expect(attempt.endpoint).toEqual({
-      endpointId: next.endpointId,
-      url: 'https://other.example/y',
-      alone: false,
-    });
-    expect(attempt.secrets.map((sealed) => keyRing.open(sealed, sealed))).toEqual([next.secret]);
   });
 
   test('has a connection of its own for a day after its endpoint sent surplus bytes, in every worker', async () => {
