@@ -127,22 +127,27 @@ const interruptionsOf = (reader: Reader, claimed: readonly NotificationRef[]) =>
   ).catch(() => []);
 
 // Each row is found by its id: planned when the table is empty, a join with the list would read all rows.
+const OF_THESE = `
+  d.notification_id = any($1::text[])
+    and (d.notification_id, d.generation::text) in (select * from unnest($1::text[], $2::text[]))`;
+const idsAndGenerations = (of: readonly NotificationRef[]) => [
+  of.map(({ notificationId }) => notificationId),
+  of.map(({ generation }) => String(generation)),
+];
+
 const MARK_STARTED = `
   ${updateText('start', {})}
-  where d.notification_id = any($1::text[]) and ${fromText('start')}
-    and (d.notification_id, d.generation::text) in (select * from unnest($1::text[], $2::text[]))`;
+  where ${OF_THESE} and ${fromText('start')}`;
 
 /** Records that workflows exist, unless their first attempt has recorded it. */
 export async function markStarted(reader: Reader, started: readonly NotificationRef[]): Promise<void> {
   if (started.length === 0) return;
-  const ids = started.map(({ notificationId }) => notificationId);
-  const generations = started.map(({ generation }) => String(generation));
-  await runPrepared(reader, MARK_STARTED, [ids, generations]);
+  await runPrepared(reader, MARK_STARTED, idsAndGenerations(started));
 }
 
 const GIVE_BACK = `
-  ${updateText('give_back', { due_at: `service_now() + make_interval(secs => $2::float8)` })}
-  where d.notification_id = any($1::text[]) and ${fromText('give_back')}
+  ${updateText('give_back', { due_at: `service_now() + make_interval(secs => $3::float8)` })}
+  where ${OF_THESE} and ${fromText('give_back')}
   returning d.notification_id as id, d.test`;
 
 /**
@@ -151,8 +156,8 @@ const GIVE_BACK = `
  */
 export async function giveBack(reader: Reader, claimed: readonly NotificationRef[], pauseMs: number) {
   if (claimed.length === 0) return;
-  const ids = claimed.map(({ notificationId }) => notificationId);
-  const rows = await runPrepared<{ id: string; test: boolean }>(reader, GIVE_BACK, [ids, pauseMs / 1_000]);
+  const which = [...idsAndGenerations(claimed), pauseMs / 1_000];
+  const rows = await runPrepared<{ id: string; test: boolean }>(reader, GIVE_BACK, which);
   for (const { id, test } of rows) if (test) hint(reader, testIsDelayed(id));
 }
 

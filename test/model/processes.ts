@@ -1,6 +1,5 @@
 import { begun, change, end, open, record, type Done, type Follows, type Rows } from './rows';
 import { aged, moved } from './tools/canonical';
-import { changed } from './tools/table';
 import { NOW, mayFail, mayOrder, spent, turnOf, withOne } from './tools/turn';
 import type { Step, Turn, WorldSetup } from './tools/turn';
 import { NEW_WORKFLOW, isOver, type Event, type Job, type Workflow, type World } from './world';
@@ -45,7 +44,7 @@ function dispatcher({ event, sight, well, fault }: Turn) {
     well(`${text} ${there ? 'runs already' : 'starts'}`, { ...started, noting: withOne(noting, generation) });
     fault('unanswered', `${text} starts, Temporal's answer is lost, and the row is given back`, {
       ...started,
-      d: d && (changed('give_back', d, NOW, { due_at: NOW + 1 }) ?? d),
+      ...(d?.generation === generation ? change('give_back', event, sight, { due_at: NOW + 1 }) : null),
     });
     fault('dies', 'the dispatcher dies before the start', { starting: others });
   }

@@ -1,6 +1,6 @@
 import { deliveryFigures, backlog } from '../../../db/figures';
 import { openAttempt, requeue } from '../../../db/notifications/attempt';
-import { markStarted } from '../../../db/notifications/claim';
+import { giveBack, markStarted } from '../../../db/notifications/claim';
 import { findNotification, whatTheyDo } from '../../../db/notifications/operator';
 import { listToOrder, orderDeliveries } from '../../../db/notifications/orders';
 import type { Tenant } from '../../../domain/tenant';
@@ -85,4 +85,15 @@ test('a pause that was ordered before counts, and ends by an order to resume', a
   });
   expect(await orderDeliveries(database.sql, 'resume', [id], 'jane')).toHaveLength(1);
   expect(await openAttempt(database.sql, second(id))).toMatchObject({ kind: 'open' });
+});
+
+test('a dispatcher that could not start an earlier generation does not give back the present one', async () => {
+  const id = await requeued();
+  await advanceServiceClock(database, 91);
+  await claim();
+  const taken = async () => (await database.sql`select from deliveries where taken_at is not null`).length;
+  await giveBack(database.sql, [first(id)], 1_000);
+  expect(await taken()).toBe(1);
+  await giveBack(database.sql, [second(id)], 1_000);
+  expect(await taken()).toBe(0);
 });

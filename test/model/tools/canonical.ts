@@ -1,22 +1,58 @@
 import type { Moment, Terms } from '../rows';
 import { isOver, type Event, type World } from '../world';
+import { mayFail, type WorldSetup } from './turn';
 
 const atLeast = (moment: Moment, least: number): Moment => (moment === null ? null : Math.max(moment, least));
+/** No step depends on the order of what is in flight. */
+const byText = (one: object, other: object) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1);
 const past = (moment: Moment): Moment => (moment === null ? null : -1);
 
-/** The same world without what makes no difference any more, so that equal worlds are found equal. The present is 0. */
-export const canonical = (world: World, before: World, terms: Terms): World => ({
+/**
+ * The same world without what makes no difference any more, so that equal worlds are found equal. The present is 0.
+ * Whatever is left out could only do steps that change nothing else, so the world without it has the same future.
+ */
+export const canonical = (world: World, before: World, setup: WorldSetup): World => ({
   ...world,
-  events: world.events.map((one, at) => (one === before.events[at] ? one : ofEvent(one, terms))),
+  events: world.events.map((one, at) =>
+    one === before.events[at] && world.faults === before.faults
+      ? one
+      : ofEvent(withoutLeftovers(one, mayFail(setup, world, 'late')), setup.terms),
+  ),
 });
 
+/** @param recordedLate a worker may still record an answer that nobody waits for */
+function withoutLeftovers(event: Event, recordedLate: boolean): Event {
+  const { d, attempts } = event;
+  const isPresent = (generation: number) => generation === d?.generation;
+  const isOpen = (attempt: number) => attempts.some((one) => one.number === attempt && one.outcome === null);
+  return {
+    ...event,
+    // What belongs to an earlier generation finds that it is over, unless it has an outcome to record or an order to end.
+    starting: event.starting.filter(isPresent),
+    noting: event.noting.filter((generation) => isPresent(generation) && d?.state === 'queued'),
+    wakes: event.wakes.filter(isPresent),
+    found: event.found !== null && isPresent(event.found.generation) ? event.found : null,
+    workflows: event.workflows.filter(
+      (one) =>
+        isPresent(one.generation) ||
+        ['sends', 'records', 'cancels'].includes(one.at) ||
+        (one.cancel && !isOver(one)),
+    ),
+    // A late answer is forgotten if it cannot be recorded, and a late failure if its attempt is closed.
+    jobs: event.jobs.filter(
+      ({ late, at, result, number }) =>
+        !late ||
+        ((at === 'recording' || recordedLate) &&
+          ((result !== 'failed' && result !== 'ours') || isOpen(number))),
+    ),
+  };
+}
+
 function ofEvent(event: Event, { orderWait, checkAfter }: Terms): Event {
-  const { n, d, attempts, jobs } = event;
+  const { n, d, attempts } = event;
+  const jobs = event.jobs.toSorted(byText);
   const order = d?.first_attempt_at ?? null;
   const workflows = event.workflows
-    .filter(
-      (one) => !isOver(one) || one.generation === d?.generation || event.starting.includes(one.generation),
-    )
     .map((one) => ({
       ...one,
       number: one.at === 'records' || one.at === 'sends' ? one.number : 0,
@@ -24,7 +60,8 @@ function ofEvent(event: Event, { orderWait, checkAfter }: Terms): Event {
       timer: one.at === 'waits' ? atLeast(one.timer, 0) : null,
       woken: one.woken && !isOver(one),
       cancel: one.cancel && !isOver(one),
-    }));
+    }))
+    .toSorted(byText);
   // Of closed attempts only those that somebody may still report.
   const known = attempts.filter(
     (one) => one.outcome === null || [...jobs, ...workflows].some(({ number }) => number === one.number),
@@ -35,6 +72,7 @@ function ofEvent(event: Event, { orderWait, checkAfter }: Terms): Event {
     passed: event.passed || (n?.end ?? null) !== null || (order !== null && order <= -orderWait),
     attempts: known.map((one) => ({ ...one, began: -2 })),
     workflows,
+    jobs,
     d: d && {
       ...d,
       due_at: d.state === 'queued' ? Math.max(d.due_at, 0) : 0,

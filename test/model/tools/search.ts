@@ -61,7 +61,7 @@ export function explore(setup: WorldSetup, seen: (before: World, step: Step, fro
       const all = steps(setup, world);
       const busy = all.some(({ kind }) => kind === 'well');
       for (const { kind, text, world: next } of all) {
-        const step = { kind, text, world: canonical(next, world, setup.terms) };
+        const step = { kind, text, world: canonical(next, world, setup) };
         over = seen(world, step, state) || over;
         const reached = visit(step.world, state, text, following);
         // Time passes when nothing else is left to do.
