@@ -32,10 +32,8 @@ test('the handbook has a section for each alert, and for no other', () => {
   expect(new Set(sections.keys())).toEqual(new Set(rules.map(({ alert }) => alert)));
 });
 
-test.each(rules)('the section on $alert says when it fires and how grave that is, with commands', (rule) => {
-  const section = sections.get(rule.alert) ?? '';
-  expect(section).toMatch(/^- \*\*First\*\*: `[^`]+`$/m);
-  expect(section).toContain(`- **Fires** (${rule.labels.severity}): `);
+test.each(rules)('the section on $alert says when it fires and how grave that is', (rule) => {
+  expect(sections.get(rule.alert)).toContain(`- **Fires** (${rule.labels.severity}): `);
 });
 
 /** Words of other programs: Postgres, HAProxy, Temporal, cron. */

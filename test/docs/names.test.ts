@@ -5,7 +5,6 @@ import { OPERATOR_EVENT_KINDS } from '../../domain/operator-event';
 import type { OpsDeps } from '../../ops/call';
 import { buildProgram } from '../../ops/program';
 import { SETTING_GROUPS } from '../../runtime/config/settings';
-import { leaves } from '../ops/run';
 import { groupsOf, projectFiles, read, root } from './tree';
 
 /** What the handbook names is there: commands with their options, settings, metrics, alerts, files, npm scripts. */
@@ -77,17 +76,6 @@ test.each(pages)('%s names npm scripts that exist', (file) => {
   const known = { ...scriptsOf(''), ...(file.startsWith('clients/') && scriptsOf('clients/typescript')) };
   const named = groupsOf(read(file), /npm run (?:-s )?([a-z:]+)/g);
   expect(named.filter((name) => !(name in known))).toEqual([]);
-});
-
-test('the table of commands has every command of ops', () => {
-  const lines = groupsOf(read('docs/operations/every-day.md'), /^\| `([a-z][^`]+)` +\|/gm);
-  const table = lines.flatMap((line) => {
-    const words = line.split(' ');
-    const group = words.slice(0, -1);
-    return alternatives(words.at(-1) ?? '').map((last) => [...group, last].join(' '));
-  });
-  const names = leaves(program).map(([path]) => path.join(' '));
-  expect(names.filter((name) => !table.includes(name))).toEqual([]);
 });
 
 test('every metric of ours is explained', () => {
