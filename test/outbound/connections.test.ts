@@ -83,6 +83,17 @@ test('a kept connection that the partner has closed while idle is not used', asy
   expect(receiver.connections()).toBe(2);
 });
 
+test('hosts do not share connections, even at one address', async () => {
+  const wildcard = await certificateFor('*.partner.test');
+  const { receiver, sender } = await served((_request, response) => response.end(), { tls: wildcard });
+  for (const name of ['a', 'b', 'a', 'b']) {
+    const { outcome } = await sender.send(post(`https://${name}.partner.test:${receiver.port}/`));
+    expect(outcome).toMatchObject({ kind: 'delivered' });
+    await rested();
+  }
+  expect(receiver.connections()).toBe(2);
+});
+
 test('sends at the same time run side by side, each on its own connection', async () => {
   let waiting: (() => void)[] = [];
   const { receiver, sender } = await served((_request, response) => {
