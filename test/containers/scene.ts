@@ -1,7 +1,8 @@
 import { deepStrictEqual } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials, Outside } from './partner';
-import { accordingToModel, type Line } from '../model/tools/trace';
+import type { Line } from '../model/tools/kept';
+import { accordingToModel } from '../model/tools/trace';
 import type { Project } from './project';
 
 export const newReckoning = () => ({

@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import type { Database } from '../../db/postgres/connect';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
-import { keepChanges } from '../model/tools/trace';
+import { keepChanges } from '../model/tools/kept';
 import { openDatabaseAt } from '../support/database';
 import { newKeyRingText } from '../../testbed/notifications';
 import type { KillableTemporal } from '../../testbed/production-temporal';

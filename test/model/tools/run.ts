@@ -32,15 +32,14 @@ function searchAll() {
 }
 
 /** What the search of one world finds in a copy of the model that has the fault. */
-function finds({ name, model }: (typeof FAULTS)[number]): boolean {
+function finds({ name, world, model }: (typeof FAULTS)[number]): boolean {
   const copy = mkdtempSync(join(tmpdir(), 'model-'));
   try {
-    const own = join(copy, 'test/model');
-    cpSync(join(__dirname, '..'), own, { recursive: true });
-    cpSync(join(__dirname, '../../../domain'), join(copy, 'domain'), { recursive: true });
-    const file = join(own, model.file);
+    for (const part of ['test/model', 'domain'])
+      cpSync(join(__dirname, '../../..', part), join(copy, part), { recursive: true });
+    const file = join(copy, model.file);
     writeFileSync(file, patched(readFileSync(file, 'utf8'), model));
-    const command = ['--import', 'tsx', join(own, 'tools/run.ts'), model.world];
+    const command = ['--import', 'tsx', join(copy, 'test/model/tools/run.ts'), world];
     const { stdout } = spawnSync(process.execPath, command, { encoding: 'utf8' });
     const [, invariant] = /^BROKEN .*\n {2}(.*)/m.exec(stdout) ?? [];
     say(`planted: ${name}: ${invariant ?? 'not found'}`);

@@ -7,7 +7,8 @@ import { testTemporal } from '../../support/temporal';
 import { storeStatus } from '../../../testbed/notifications';
 import { until } from '../../../testbed/until';
 import { FAULTS, plant } from './planted';
-import { check, keptChanges, type Verdict } from './trace';
+import { keptChanges } from './kept';
+import { check, type Verdict } from './trace';
 
 const temporal = testTemporal();
 const LIMIT_MS = 240_000;

@@ -5,7 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import { Agent } from 'undici';
 import { readConfig } from '../../../runtime/config/config';
 import { temporalTarget } from '../../../runtime/temporal/temporal-target';
-import { keepChanges } from '../../model/tools/trace';
+import { keepChanges } from '../../model/tools/kept';
 import { openAsking } from '../asking';
 import { openParties } from '../parties';
 import { LADDER, type StormSight } from '../scene';
