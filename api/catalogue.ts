@@ -26,7 +26,6 @@ export interface Catalogue {
 
 interface CatalogueOptions {
   readonly sql: Sql;
-  /** For LISTEN, so not through a pooler. */
   readonly listenUrl: string;
   readonly readTimeoutMs: number;
   /** Gets the messages about attempts, which use the same connection. */

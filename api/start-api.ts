@@ -40,6 +40,8 @@ export interface ApiProcessOptions {
   readonly ownHostOnly?: boolean;
   readonly ports: { readonly api: number; readonly internal: number };
   readonly redisTimeoutMs?: number;
+  /** For a test that cuts off the change feed alone. */
+  readonly listenUrl?: string;
 }
 
 export async function startApi(options: ApiProcessOptions) {
@@ -88,7 +90,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   const attempts = createAttemptWatch();
   const catalogue = openCatalogue({
     sql: database.sql,
-    listenUrl: config.DATABASE_LISTEN_URL ?? databaseUrl,
+    listenUrl: options.listenUrl ?? databaseUrl,
     readTimeoutMs: timeoutMs,
     attempts,
     onError: (error) => {

@@ -89,7 +89,6 @@ export function workerOptions(
   return {
     besideApi: false,
     ...surroundings,
-    databaseListenUrl: config.DATABASE_LISTEN_URL ?? surroundings.databaseUrl,
     databasePoolSize: config.DATABASE_POOL_SIZE,
     databaseTimeoutMs: config.DATABASE_TIMEOUT_MS,
     taskQueue: tuning.taskQueue ?? TASK_QUEUE,

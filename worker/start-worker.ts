@@ -142,7 +142,7 @@ function start(options: WorkerOptions, closers: Closers) {
     return Promise.all(starting.map(async (one) => one?.stop()));
   });
   const feed = openChangeFeed({
-    database: { url: options.databaseListenUrl, applicationName: 'pfqs worker' },
+    database: { url: options.databaseUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
     onConnect: async () => {
       session.dispatch()?.dispatcher.wake();

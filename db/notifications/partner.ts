@@ -52,7 +52,7 @@ type Column = (typeof FILTERS)[number][1];
  * which takes some milliseconds. The page may then be short, and the next one begins where the scan
  * stopped.
  */
-export const MOST_SCANNED = 1_000;
+const MOST_SCANNED = 1_000;
 
 /** Filters for which two months are likely to fill a page. */
 const FILLS_PAGES: ReadonlySet<Column | undefined> = new Set([undefined, 'status', 'event_type']);
@@ -125,7 +125,7 @@ async function readPage(reader: Reader, wanted: PageWanted): Promise<Page> {
 }
 
 /** The statement of a page, whose last parameter is `limit` + 1. Exported for tests of its plan. */
-export function pageQuery(wanted: PageWanted) {
+function pageQuery(wanted: PageWanted) {
   const { environment, partnerId, fromId, beforeId, status } = wanted;
   const filters = FILTERS.filter(([name]) => wanted[name] !== undefined);
   const parameters: Parameter[] = [environment, partnerId, fromId, beforeId];

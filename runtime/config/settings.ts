@@ -82,9 +82,6 @@ const storeSettings = {
     'Postgres, `postgres://…`. Required, but for `npm start`, which brings one of its own. TLS: `?sslmode=verify-full&sslrootcert=/path/ca.pem`. ' +
       'Several servers, of which one leads: `postgres://user:password@a,b/quotes?target_session_attrs=read-write`.',
   ),
-  DATABASE_LISTEN_URL: postgresUrl.describe(
-    'Direct way to the same Postgres for LISTEN, where `DATABASE_URL` leads through a connection pooler.',
-  ),
   DATABASE_POOL_SIZE: whole(2, 200, 10).describe(
     'Most pooled connections of a process, in an API process half of them for what partners store; it has five more.',
   ),
@@ -252,7 +249,6 @@ export type Config = Readonly<z.infer<typeof settings>>;
 /** Settings that may contain a password. The boot log says only whether they are set. */
 export const SECRET = new Set([
   'DATABASE_URL',
-  'DATABASE_LISTEN_URL',
   'REDIS_URL',
   'WEBHOOK_KEYS',
   'TEMPORAL_API_KEY',

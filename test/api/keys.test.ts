@@ -80,8 +80,7 @@ describe('two API processes', () => {
     proxy = await startTcpProxy({ port: Number(address.port) });
     // Only the feed goes through the proxy: the pool must still reach Postgres, as it would when one socket hangs.
     address.port = String(proxy.port);
-    const environment = { DATABASE_LISTEN_URL: address.href };
-    other = await startTestApi({ databaseUrl: api.databaseUrl, environment, keys: api.keys });
+    other = await startTestApi({ databaseUrl: api.databaseUrl, listenUrl: address.href, keys: api.keys });
   });
 
   test('a revocation is effective on both within a second, though one hears nothing any more', async () => {

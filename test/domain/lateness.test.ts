@@ -25,8 +25,6 @@ function reason(why: LateReason['why'], what: string | null, begin: string, end:
 }
 const HELD = reason('held', 'endpoint_gone', '12:00:00', '12:05:00');
 const PAUSED = reason('paused', 'jane', '12:05:00', '12:09:00');
-const STILL_PAUSED = reason('paused', 'jane', '12:00:00', null);
-const OUTAGE = reason('our_outage', 'temporal', '11:59:00', '12:09:30');
 const late = { attempts: [attempt('12:09:59', null)] };
 const interrupted = (...interruptions: LatenessFacts['interruptions']) => ({ ...late, interruptions });
 /** Behind an earlier event, which was over at this time. */
@@ -37,7 +35,6 @@ const behind = (end: string | null) => ({
 const earlier = (end: string) => [reason('earlier_event', 'ntf_1', '12:00:00', end)];
 
 test.each<[string, Partial<LatenessFacts>, unknown[]]>([
-  ['an event that was delivered at once', {}, []],
   [
     'failures, those with the same answer together',
     {
@@ -60,17 +57,11 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
     ),
     [HELD, PAUSED],
   ],
-  ['an outage of ours', interrupted(OUTAGE), [OUTAGE]],
   ['a wait for the earlier event of the application', behind('12:09:58'), earlier('12:09:58')],
   [
     'the same when nothing is known of the end of that one: it waited until its own first attempt',
     behind(null),
     earlier('12:09:59'),
-  ],
-  [
-    'a resend that brought the delivery',
-    { sentAgainAt: at('12:09:00'), attempts: [attempt('12:00:01', 'timeout'), attempt('12:09:59', null)] },
-    [reason('failed', 'timeout', '12:00:01'), reason('sent_again', null, '12:09:00')],
   ],
   ['a resend of what had been delivered', { sentAgainAt: at('12:30:00') }, []],
   [
@@ -78,7 +69,6 @@ test.each<[string, Partial<LatenessFacts>, unknown[]]>([
     late,
     [reason('no_free_slot', null, '12:00:00', '12:09:59')],
   ],
-  ['one still paused', { ...interrupted(STILL_PAUSED), deliveredAt: null, attempts: [] }, [STILL_PAUSED]],
   [
     'an attempt whose process died',
     { attempts: [{ ...attempt('12:00:01', null), outcome: 'unknown' }, attempt('12:00:31', null)] },

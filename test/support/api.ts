@@ -24,6 +24,8 @@ export interface TestApiOptions {
   /** Keys that exist in that database already. */
   readonly keys?: { readonly test: string; readonly live: string };
   readonly ownTls?: boolean;
+  /** Of the change feed. */
+  readonly listenUrl?: string;
   /** Longest wait for Redis, in milliseconds. */
   readonly redisTimeoutMs?: number;
 }
@@ -51,12 +53,12 @@ export async function startTestApi(options: TestApiOptions = {}) {
       KEYLESS_CALLS_PER_MINUTE: '1000000',
       // Only a call that a starved test machine cannot serve would take that long.
       DATABASE_TIMEOUT_MS: '20000',
-      DATABASE_LISTEN_URL: forApi,
       ...options.environment,
     }),
     databaseUrl: pools.href,
     tls: options.ownTls === false ? null : tls,
     logger: createLogger({ LOG_LEVEL: 'info' }, { write }),
+    listenUrl: options.listenUrl ?? forApi,
     ...(options.redisTimeoutMs !== undefined && { redisTimeoutMs: options.redisTimeoutMs }),
     ports: { api: 0, internal: 0 },
   });
