@@ -37,19 +37,6 @@ async function secrets(ring = keyRing): Promise<string[]> {
   return sealed.flat().map((one) => ring.open(one, one));
 }
 
-test('registers both environments once, and knows the secrets of both', async () => {
-  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
-  const first = await endpoints();
-  expect(first.map((endpoint) => endpoint?.url)).toEqual([url, url]);
-  const known = await secrets();
-  expect(new Set(known).size).toBe(2);
-  expect(known[0]).toMatch(/^whsec_/);
-
-  await ensureDemoEndpoints(database, { partnerId, url, keyRing });
-  expect(await endpoints()).toEqual(first);
-  expect(await secrets()).toEqual(known);
-});
-
 test('replaces secrets that a lost key ring had sealed', async () => {
   await ensureDemoEndpoints(database, { partnerId, url, keyRing });
   const other = newRing();

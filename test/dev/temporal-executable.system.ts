@@ -1,15 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
@@ -153,18 +145,6 @@ test('an archive with another checksum is neither unpacked nor run', async () =>
   expect(failed.stdout()).toMatch(/go install: /);
   expect(existsSync(join(directory, 'unchecked-ran'))).toBe(false);
   expect(readdirSync(toolsDir)).toEqual([]);
-});
-
-test('takes the one that is kept, and leaves other versions, which nobody checked, and other machines alone', async () => {
-  const toolsDir = join(directory, 'several');
-  for (const version of [`1.5.1-${machine}`, `1.10.0-${machine}`, `1.9.3-${machine}`, '1.5.1-plan9-mips']) {
-    const place = join(toolsDir, `temporal-cli-${version}`);
-    mkdirSync(place, { recursive: true });
-    copyFileSync(join(directory, 'temporal'), join(place, 'temporal'));
-  }
-  const found = await findTemporal({ toolsDir, downloadSite: siteUrl('localhost'), ignorePath: true });
-  expect(found).toBe(join(toolsDir, `temporal-cli-1.5.1-${machine}`, 'temporal'));
-  expect(asked).toEqual([]);
 });
 
 test('removes what a killed process left, and names every way that failed', async () => {
