@@ -106,6 +106,15 @@ describe('a shared commit', () => {
     return { commit, statements };
   }
 
+  test('rows that arrive together share a statement, up to the most it may carry', async () => {
+    const { commit, statements } = store();
+    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((row) => commit.add(row)));
+    expect(statements).toEqual([
+      ['a', 'b', 'c'],
+      ['d', 'e'],
+    ]);
+  });
+
   test('the queue is bounded', async () => {
     const { commit } = store();
     const adding = ['a', 'b', 'c', 'd', 'e'].map((row) => commit.add(row));
@@ -145,5 +154,30 @@ describe('a shared commit', () => {
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(deadlineMs - 1);
     // The timer has ended with the last of them: a later row starts it anew.
     await add('e');
+  });
+
+  test('few rows wait for the statement under way, but not for one that hangs', async () => {
+    const { held, release } = gate();
+    const { commit, statements } = store({
+      held: (nth: number) => (nth === 1 ? held : undefined),
+      mostRows: 10,
+      mostWaiting: 100,
+      mostBatches: 2,
+      worthwhileRows: 3,
+      waitMs: 500,
+      deadlineMs: 5_000,
+    });
+    const first = commit.add('a');
+    await pause(10);
+    const few = Promise.all([commit.add('b'), commit.add('c')]);
+    await pause(10);
+    expect(statements).toEqual([['a']]);
+    await few;
+    expect(statements).toEqual([['a'], ['b', 'c']]);
+    await Promise.all(['d', 'e', 'f'].map((row) => commit.add(row)));
+    expect(statements).toEqual([['a'], ['b', 'c'], ['d', 'e', 'f']]);
+    release();
+    await first;
+    await commit.idle();
   });
 });
