@@ -186,21 +186,18 @@ END
   while true; do wait -n || true; sleep 1; done
 }
 
-# own FROM TO: a copy of what containerd keeps. Layers, which nobody changes, are links.
-own() { cp -al "$1" "$2" && find "$2" -name '*.db' -exec cp {} {}.own \; -exec mv {}.own {} \; ; }
-# Unpacks images as nodes have them: those of stores and ingress when they are others than before, and ours beside them.
+# Unpacks images as nodes have them: those of stores and ingress when they are others than before, and ours. A layer that is there stays.
 images() {
   local at=$W/images/part lists=ours list
-  rm -rf "$W/images"/{all,part}
-  if [ -d "$W/images/base" ]; then own "$W/images/base" "$at"; else mkdir "$at" && lists='theirs ours'; fi
+  rm -rf "$at"
+  if [ -d "$W/images/all" ]; then mv "$W/images/all" "$at"; else mkdir "$at" && lists='theirs ours'; fi
   mount --make-rprivate / && mount --bind "$W/node" "$W/node" && cd "$W/node"
   mount -t proc proc proc && mount --rbind /dev dev && mount -t tmpfs tmpfs run && mkdir -p ".$W" && mount --rbind "$W" ".$W" && mount --bind "$at" var/lib/containerd
   chroot . containerd >"$W/node.log" 2>&1 &
   until chroot . ctr version >/dev/null 2>&1; do sleep 0.1; done
-  for list in $lists; do
-    chroot . ctr -n k8s.io images import "$W/images/$list.tar" >/dev/null
-    [ $list = ours ] || { sleep 1; rm -rf "$W/images/new"; own "$at" "$W/images/new" && mv "$W/images/new" "$W/images/base"; }
-  done
+  for list in $lists; do chroot . ctr -n k8s.io images import "$W/images/$list.tar" >/dev/null; done
+  # With it go layers that no image has any more.
+  chroot . ctr -n k8s.io images tag cluster.local/pause:1 cluster.local/none:1 >/dev/null && chroot . ctr -n k8s.io images rm --sync cluster.local/none:1 >/dev/null
   kill %1 && wait %1 || true
   mv "$at" "$W/images/all"
 }

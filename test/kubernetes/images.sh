@@ -11,4 +11,4 @@ printf 'FROM debian:bookworm\nENTRYPOINT ["sleep", "infinity"]\n' | docker_build
 docker save registry.example/quotes:0.1.0 registry.example/quotes:0.1.1 cluster.local/pause:1 >"$to/ours.tar"
 mapfile -t theirs < <(sed -n 's/^ *image: \(postgres\|redis\|haproxy\|temporalio\/server\|temporalio\/admin-tools\)\(:[^@]*\).*$/\1\2/p' docker-compose.yml | sort -u)
 state=$(docker image inspect --format '{{.Id}}' "${theirs[@]}" | sha256sum)
-[ "$(cat "$to/theirs.ids" 2>/dev/null)" = "$state" ] || { rm -rf "$to/base" && docker save "${theirs[@]}" >"$to/theirs.tar" && echo "$state" >"$to/theirs.ids"; }
+[ "$(cat "$to/theirs.ids" 2>/dev/null)" = "$state" ] || { rm -rf "$to/all" && docker save "${theirs[@]}" >"$to/theirs.tar" && echo "$state" >"$to/theirs.ids"; }

@@ -19,10 +19,11 @@ const soon = (check: () => boolean | Promise<boolean>, what: string) => until(ch
 const upgrade = (project: Cluster, tag: string, more = '') =>
   project.page(INSTALL, { '--wait': `--set image.tag=${tag}${more} --wait` });
 
-/** A release by the command of the page. */
+/** A release by the command of the page, with room on two nodes, as many as it asks for. */
 export async function releases(scene: Scene): Promise<void> {
   const { project } = scene;
   await unnoticed(scene, async () => {
+    await project.run('kubectl cordon node3');
     await upgrade(project, '0.1.1');
     spread(await project.settled(SECOND));
   });
@@ -35,7 +36,7 @@ export async function releases(scene: Scene): Promise<void> {
 export async function crowded(scene: Scene): Promise<void> {
   const { project, figures } = scene;
   await unnoticed(scene, async () => {
-    await project.run('kubectl cordon node2 node3');
+    await project.run('kubectl cordon node2');
     await project.page('helm rollback quotes --wait');
     deepStrictEqual(await project.settled(FIRST), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
     const requested = await project.run(
@@ -143,9 +144,9 @@ export async function mistakes(scene: Scene): Promise<void> {
       `sed '${change}' ${name}.env >changed.env && kubectl create secret generic quotes-${name} --from-env-file=changed.env --dry-run=client -o yaml | kubectl apply -f -`,
     );
   const WRONG = 's/:[0-9a-f]*@quotes-rw/:wrong@quotes-rw/';
-  const fails = async (tag: string, limit: string) => {
+  const fails = async (change: string, limit: string) => {
     const line = project.words(INSTALL, {
-      '--wait': `--set image.tag=${tag} --set migrate.deadlineSeconds=20 --wait`,
+      '--wait': `--set ${change} --set migrate.deadlineSeconds=20 --wait`,
       '10m': limit,
     });
     const { code, out } = await project.try(line);
@@ -153,35 +154,38 @@ export async function mistakes(scene: Scene): Promise<void> {
     deepStrictEqual(await pods(), before);
     return out;
   };
+  const jobs = async () => {
+    // An image that no registry has.
+    match(await fails('image.tag=0.9.9', '60s'), /quotes-migrate/);
+    match(await project.page('kubectl events --types=Warning'), /Failed to pull image "\S+:0\.9\.9"/);
+    // A migration that fails.
+    await secret('migrate', WRONG);
+    match(await fails('image.tag=0.1.1', '60s'), /quotes-migrate/);
+    match(await project.page('kubectl logs job/quotes-migrate'), /password authentication failed/);
+    await secret('migrate');
+  };
   await unnoticed(scene, async () => {
-    // A wrong password of the API.
+    await Promise.all([jobs(), histories(project)]);
+    // A wrong password of the API, whose pods a changed setting replaces.
     await secret('api', WRONG);
-    match(await fails('0.1.1', '30s'), /timed out|deadline/);
+    match(await fails('api.env.LOG_LEVEL=debug', '20s'), /timed out|deadline/);
     const POD = /^(quotes-api\S+) +0\/1/m.exec(await project.page('kubectl get pods'))?.[1];
     ok(POD);
     match(await project.page('kubectl describe pod POD', { POD }), /probe failed|BackOff/);
     match(await project.page('kubectl logs POD', { POD }), /password authentication failed/);
+    // Three tries have failed in a row.
+    const REVISION = /^(\d+).*\bdeployed\b/m.exec(await project.page('helm history quotes'))?.[1];
+    ok(REVISION);
+    await project.page('helm rollback quotes REVISION --wait', { REVISION });
+    deepStrictEqual(await pods(), before);
     await secret('api');
-    await project.page('helm rollback quotes --wait');
-    await project.settled(FIRST);
-    const jobs = async () => {
-      // An image that no registry has.
-      match(await fails('0.9.9', '60s'), /quotes-migrate/);
-      match(await project.page('kubectl events --types=Warning'), /Failed to pull image "\S+:0\.9\.9"/);
-      // A migration that fails.
-      await secret('migrate', WRONG);
-      match(await fails('0.1.1', '60s'), /quotes-migrate/);
-      match(await project.page('kubectl logs job/quotes-migrate'), /password authentication failed/);
-      await secret('migrate');
-    };
-    await Promise.all([jobs(), histories(project)]);
     await project.settled(FIRST);
   });
 }
 
 /**
- * From workers without a build id to those of a build, and from that build to the next: both run until `ops` has moved the deliveries. The last
- * release has more API processes too, where their processors are busy.
+ * From workers without a build id to those of a build, and from that build to the next: both run until `ops` has moved the deliveries. Meanwhile
+ * there are more API processes, as their processors are busy.
  */
 export async function builds(scene: Scene): Promise<void> {
   const { project, outside } = scene;
@@ -197,7 +201,7 @@ export async function builds(scene: Scene): Promise<void> {
     await soon(() => outside.arrived.size >= before + 5, 'five more notifications delivered');
   };
   await unnoticed(scene, async () => {
-    await release('0.1.0,0.1.1');
+    await release('0.1.0,0.1.1', ' --set api.autoscaling.max=3 --set api.autoscaling.cpuPercent=10');
     deepStrictEqual((await images()).toSorted(), ['0.1.0', '0.1.0', '0.1.1', '0.1.1']);
     await project.page('ops deployments set-current 0.1.0');
     // Slow enough for some to be under way.
@@ -207,18 +211,13 @@ export async function builds(scene: Scene): Promise<void> {
     outside.answerAfter(0);
     await project.page('ops deployments set-current 0.1.1');
     await works();
-    await upgrade(
-      project,
-      '0.1.1',
-      " --set 'worker.builds={0.1.1}' --set api.autoscaling.max=3 --set api.autoscaling.cpuPercent=10",
-    );
-    await soon(async () => !(await images()).includes('0.1.0'), 'no workers of the build before');
-    await works();
     await soon(
       async () => (await project.pods()).api.filter(({ ready }) => ready).length === 3,
       'a third API process',
     );
-    await project.run(`kubectl patch hpa quotes-api --patch '{"spec":{"maxReplicas":2}}'`);
+    await upgrade(project, '0.1.1', " --set 'worker.builds={0.1.1}'");
+    await soon(async () => !(await images()).includes('0.1.0'), 'no workers of the build before');
+    await works();
     spread(await project.settled(SECOND));
   });
 }
