@@ -192,7 +192,7 @@ images() {
   rm -rf "$at"
   if [ -d "$W/images/all" ]; then mv "$W/images/all" "$at"; else mkdir "$at" && lists='theirs ours'; fi
   mount --make-rprivate / && mount --bind "$W/node" "$W/node" && cd "$W/node"
-  mount -t proc proc proc && mount --rbind /dev dev && mount -t tmpfs tmpfs run && mkdir -p ".$W" && mount --rbind "$W" ".$W" && mount --bind "$at" var/lib/containerd
+  mount -t proc proc proc && mount --rbind /dev dev && mount -t tmpfs tmpfs run && mkdir -p ".$W" var/lib/containerd && mount --rbind "$W" ".$W" && mount --bind "$at" var/lib/containerd
   chroot . containerd >"$W/node.log" 2>&1 &
   until chroot . ctr version >/dev/null 2>&1; do sleep 0.1; done
   for list in $lists; do chroot . ctr -n k8s.io images import "$W/images/$list.tar" >/dev/null; done
