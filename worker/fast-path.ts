@@ -90,7 +90,7 @@ export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, own
       return free < slots * SHARE_OF_CLAIM ? 0 : free;
     },
     /** How many first attempts to the endpoint of a queue may be under way: 16, and more to one that stays fast. */
-    slotsOf(queue: string): number {
+    slotsOf: (queue: string): number => {
       const nowMs = monotonicMs();
       const known = speed.of(tenantOf(queue));
       if (known?.pace !== 'fast' || stalls(known.endpointId, nowMs)) return SENDS_PER_ENDPOINT;
