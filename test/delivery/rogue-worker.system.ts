@@ -72,7 +72,9 @@ test('a rogue worker reports a delivery: nothing changes, and the delivery is ma
 
   const refused = () => worker.logs.some((line) => line.includes(id) && line.includes('counts for nothing'));
   await until(refused, 'the result is refused', 30_000);
-  expect(await rowOf(id)).toMatchObject({ made: 1, attempts: ['failed'], delivered: false });
+  // On a slow machine its next attempt may have been made by now.
+  const { attempts, delivered } = await rowOf(id);
+  expect([new Set(attempts), delivered]).toEqual([new Set(['failed']), false]);
   const counts = await database.sql`select 1 from monthly_counts where delivered > 0`;
   expect(counts).toEqual([]);
 

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 test('a worker is not ready while only the front of Temporal answers', async () => {
   const [api, worker] = await Promise.all([scene.api(), scene.worker()]);
-  await worker.ready();
+  await worker.ready(120_000);
   await histories.end('SIGKILL');
   await until(async () => (await worker.readiness()).status === 503, 'it is not ready', 60_000);
   expect(await scene.post(api)).toMatchObject({ status: 202, body: { data: { status: 'queued' } } });
