@@ -16,6 +16,8 @@ const SHARE_OF_UNKNOWN = 1 / 4;
  * left to others.
  */
 const SHARE_OF_FAST = 1 / 2;
+/** While an attempt takes longer by this because of this process, it has no CPU for more, and others would wait. */
+const BUSY_MS = 50;
 /** Claims wait for this share of the slots to be free, so that each takes several. */
 const SHARE_OF_CLAIM = 1 / 8;
 
@@ -93,7 +95,8 @@ export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, own
     slotsOf: (queue: string): number => {
       const nowMs = monotonicMs();
       const known = speed.of(tenantOf(queue));
-      if (known?.pace !== 'fast' || stalls(known.endpointId, nowMs)) return SENDS_PER_ENDPOINT;
+      if (known?.pace !== 'fast' || ownDelayMs() > BUSY_MS || stalls(known.endpointId, nowMs))
+        return SENDS_PER_ENDPOINT;
       const leftByOthers = slots * SHARE_OF_FAST - used((slot) => slot.queue !== queue);
       return Math.floor(Math.max(SENDS_PER_ENDPOINT, Math.min(leftByOthers, mostPerEndpoint)));
     },

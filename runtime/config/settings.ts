@@ -135,7 +135,7 @@ const deliverySettings = {
     'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its delivery begins. The first is 0. Without it the 11 attempts over 75.6 h that partners were told of.',
   ),
   FAST_ENDPOINT_SLOTS: whole(16, 40, 40).describe(
-    'Most first attempts at once to an endpoint that answers within half a second, while others leave it room. Every endpoint has 16.',
+    'Most first attempts at once to an endpoint that answers within half a second, while others leave it room and the worker has CPU to spare. Every endpoint has 16.',
   ),
   WORKER_PORT: port(8082).describe('Port of the internal listener of a worker: health, readiness, metrics.'),
   WORKER_BUILD_ID: buildId.describe(

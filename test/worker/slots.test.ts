@@ -64,6 +64,9 @@ describe('slots on the fast path', () => {
     reserve('of the other', OTHER);
     for (let nth = 0; nth < 15; nth += 1) reserve(`other ${nth}`, OTHER);
     expect([slotsOf(mine), slotsOf(other)]).toEqual([16, 18]);
+    clock.ownDelay = 51;
+    expect(slotsOf(other)).toBe(16);
+    clock.ownDelay = 0;
     fast.delete('P100002');
     expect(slotsOf(other)).toBe(16);
     void taken[0]?.sending(() => new Promise(() => undefined));
