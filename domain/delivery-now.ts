@@ -1,7 +1,9 @@
 import { isOpen, type NotificationState } from './notification-states';
 
-/** Most attempts to one endpoint in a process, and most first attempts to it in all processes. */
+/** Most attempts to one endpoint in a process, and most first attempts to it in all processes, unless it is fast. */
 export const SENDS_PER_ENDPOINT = 16;
+/** The same of an endpoint that answers at once, at most (FAST_ENDPOINT_SLOTS). */
+export const SENDS_PER_FAST_ENDPOINT = 40;
 
 /** How long an event waits after the first attempt of an earlier one. */
 export const ORDER_WAIT_SECONDS = 60;

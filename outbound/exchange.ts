@@ -2,6 +2,7 @@ import { validateHeaderValue, type IncomingMessage, type InformationEvent } from
 import { request as httpsRequest } from 'node:https';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
+import { SENDS_PER_FAST_ENDPOINT } from '../domain/delivery-now';
 import { DeliveryFault, faultOfOpenConnection, unreadable } from './faults';
 
 /** Bytes of an answer's status line and headers: Node's own default. */
@@ -174,8 +175,6 @@ const LEAST_REST_MS = 25;
 const IDLE_MS = 4_000;
 /** A new address, certificate or rule takes effect within this time even under constant traffic. */
 const LONGEST_LIFE_MS = 30_000;
-/** As many as the concurrent deliveries to one endpoint that is fast. */
-const IDLE_PER_ENDPOINT = 40;
 /** A connection for each attempt, after surplus bytes. Postgres keeps it for all workers. */
 const ALONE_MS = 86_400_000;
 
@@ -277,7 +276,7 @@ export class ConnectionPool {
   keep(endpointId: string, connection: Connection): void {
     if (!connection.isOpen) return;
     const idle = this.#idle.get(endpointId) ?? new Set();
-    if (idle.size >= IDLE_PER_ENDPOINT || connection.isOld || !this.keeps(endpointId))
+    if (idle.size >= SENDS_PER_FAST_ENDPOINT || connection.isOld || !this.keeps(endpointId))
       return void connection.socket.destroy();
     this.#idle.set(endpointId, idle.add(connection));
     connection.rest(() => this.#remove(endpointId, connection));

@@ -12,11 +12,11 @@ const FAST_MS = 500;
 /** Endpoints of which nothing is known have at most this share of the slots, so that those that hang leave the rest. */
 const SHARE_OF_UNKNOWN = 1 / 4;
 /**
- * An endpoint that stays fast may have more than 16 slots, while all together have no more than this share: the rest is
- * left to others.
+ * An endpoint that stays fast may have more than 16 slots, as long as all endpoints together hold no more than this share.
+ * The rest is left to others.
  */
 const SHARE_OF_FAST = 1 / 2;
-/** While an attempt takes longer by this because of this process, it has no CPU for more, and others would wait. */
+/** A process that makes attempts take so much longer is short of CPU: with more slots for one endpoint, others would wait. */
 const BUSY_MS = 50;
 /** Claims wait for this share of the slots to be free, so that each takes several. */
 const SHARE_OF_CLAIM = 1 / 8;

@@ -4,8 +4,9 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { monotonicMs } from './rounds';
 
 /**
- * What the endpoints do with a request. `answer`: 200, on a connection that is kept. `late`: the same, after 300 ms. `refuse`: 503, and the connection is closed.
- * `hang`: nothing, until they behave otherwise. `flood`: informational answers without end, as fast as they are read.
+ * What the endpoints do with a request. `answer`: 200, on a connection that is kept. `late`: the same, after 300 ms. `refuse`: 503, and
+ * the connection is closed. `hang`: nothing, until they behave otherwise. `flood`: informational answers without end, as fast as they
+ * are read.
  */
 export type Behaviour = 'answer' | 'late' | 'refuse' | 'hang' | 'flood';
 

@@ -112,7 +112,7 @@ END $$;
 -- The claims of one queue take turns by an advisory lock, because each has to count what the claims
 -- before it have taken, which row locks do not show. Each statement of this function has its own
 -- snapshot, and the counting one is newer than the locks. A claim never waits.
-CREATE OR REPLACE FUNCTION claim_notifications_2(
+CREATE OR REPLACE FUNCTION claim_notifications_3(
   most integer, lease interval, order_wait interval, grace interval, partners text[], environments text[], slots integer[],
   OUT claimed json, OUT remaining json
 ) LANGUAGE plpgsql

@@ -49,7 +49,7 @@ export interface ClaimOptions {
 
 const CLAIM = `
   select claimed, remaining
-  from claim_notifications_2($1::int, make_interval(secs => $2::float8), make_interval(secs => $3::float8),
+  from claim_notifications_3($1::int, make_interval(secs => $2::float8), make_interval(secs => $3::float8),
     make_interval(secs => $4::float8), $5::text[], $6::text[], $7::text[]::int[])`;
 
 /** An outage is noted when it has lasted so long (db/processes.ts): a younger one has not been through any. */

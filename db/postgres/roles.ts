@@ -163,7 +163,7 @@ export const FUNCTION_RIGHTS: Readonly<Record<string, readonly Process[]>> = {
   'due_queues_1(int)': ['worker'],
   'queued_queues_1(int, text, text)': ['worker'],
   'held_queues_1()': ['worker'],
-  'claim_notifications_2(int, interval, interval, interval, text[], text[], int[])': ['worker'],
+  'claim_notifications_3(int, interval, interval, interval, text[], text[], int[])': ['worker'],
   'deliveries_paused_1(text, text)': PROCESSES,
   'delivery_queue_1(text, text, int, timestamptz)': ['worker', 'ops'],
   'earlier_events_1(text, int, smallint, interval, timestamptz)': ['worker', 'ops'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readServerTls } from '../../db/postgres/driver/server-socket';
 import { readServers } from '../../db/postgres/driver/servers';
+import { SENDS_PER_ENDPOINT, SENDS_PER_FAST_ENDPOINT } from '../../domain/delivery-now';
 import { LEAST_RETENTION_DAYS, USUAL_RETENTION_DAYS, type RetentionKind } from '../../domain/retention';
 
 const text = z.string();
@@ -134,7 +135,7 @@ const deliverySettings = {
   DELIVERY_LADDER_SECONDS: ladder.describe(
     'Wait before each attempt of a status notification, comma-separated; fixed for a notification when its delivery begins. The first is 0. Without it the 11 attempts over 75.6 h that partners were told of.',
   ),
-  FAST_ENDPOINT_SLOTS: whole(16, 40, 40).describe(
+  FAST_ENDPOINT_SLOTS: whole(SENDS_PER_ENDPOINT, SENDS_PER_FAST_ENDPOINT, SENDS_PER_FAST_ENDPOINT).describe(
     'Most first attempts at once to an endpoint that answers within half a second, while others leave it room and the worker has CPU to spare. Every endpoint has 16.',
   ),
   WORKER_PORT: port(8082).describe('Port of the internal listener of a worker: health, readiness, metrics.'),

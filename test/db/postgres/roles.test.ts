@@ -233,7 +233,7 @@ const FORBIDDEN = [
   ['api ops', `select clear_payloads('', 1000)`],
   [
     'api ops',
-    `select claim_notifications_2(1, interval '1 h', interval '1 h', interval '0', '{}', '{}', '{}')`,
+    `select claim_notifications_3(1, interval '1 h', interval '1 h', interval '0', '{}', '{}', '{}')`,
   ],
   ['api ops', `select open_attempt_1('ntf_1', 1, null, 100, '{0}', '{0}')`],
   ['api ops', `update deliveries set ladder_ms = '{0}'`],

@@ -1,3 +1,4 @@
+import { SENDS_PER_FAST_ENDPOINT } from '../../../domain/delivery-now';
 import { DELIVERY_CHANGES, TEST_EVENT_TYPE, type DeliveryEvent } from '../../../domain/notification-states';
 import type { Finding } from '../../storm/finding';
 import { OF_ROWS } from '../invariants';
@@ -12,8 +13,6 @@ export interface Verdict {
   readonly refused: string | null;
 }
 
-/** Of a fast endpoint (FAST_ENDPOINT_SLOTS). Others have 16, but a trace does not show how fast one is. */
-const SLOTS = 40;
 const LEASE_MS = 10_000;
 const ORDER_WAIT_MS = 60_000;
 /** Two sessions may not have seen each other's change of an endpoint, a pause, or an event that is sent again, for so long. */
@@ -98,7 +97,8 @@ export function check(lines: readonly Line[]): Verdict {
         now,
         terms: termsOf(changes, after),
         endpoint,
-        slotFree: holding.length < SLOTS,
+        // A trace does not show which endpoints are fast.
+        slotFree: holding.length < SENDS_PER_FAST_ENDPOINT,
         partnerPaused,
         earlier,
         month: Date.parse(`${new Date(now).toISOString().slice(0, 7)}-01`),
