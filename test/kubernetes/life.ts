@@ -19,14 +19,33 @@ const soon = (check: () => boolean | Promise<boolean>, what: string) => until(ch
 const upgrade = (project: Cluster, tag: string, more = '') =>
   project.page(INSTALL, { '--wait': `--set image.tag=${tag}${more} --wait` });
 
-/** A release by the command of the page, with room on two nodes, as many as it asks for. */
+/** Takes a part of a node, during `task`. */
+async function besides(project: Cluster, cpu: string, task: () => Promise<void>): Promise<void> {
+  const image = 'cluster.local/pause:1';
+  const spec = {
+    nodeName: 'node1',
+    containers: [{ name: 'filler', image, resources: { requests: { cpu } } }],
+  };
+  await project.run(
+    `kubectl run filler --namespace default --image ${image} --overrides '${JSON.stringify({ spec })}'`,
+  );
+  await project.run('kubectl wait --namespace default --for=condition=Ready pod/filler --timeout=120s');
+  await task();
+  await project.run('kubectl delete --namespace default pod filler --now');
+}
+
+/**
+ * A release by the command of the page, with room on two nodes, as many as it asks for. One has more to spare: where the pods of the release before
+ * count, it gets all new ones.
+ */
 export async function releases(scene: Scene): Promise<void> {
   const { project } = scene;
-  await unnoticed(scene, async () => {
-    await project.run('kubectl cordon node3');
-    await upgrade(project, '0.1.1');
-    spread(await project.settled(SECOND));
-  });
+  await unnoticed(scene, () =>
+    besides(project, '300m', async () => {
+      await upgrade(project, '0.1.1');
+      spread(await project.settled(SECOND));
+    }),
+  );
 }
 
 /**
@@ -44,24 +63,14 @@ export async function crowded(scene: Scene): Promise<void> {
     );
     deepStrictEqual([...new Set(requested.split(' '))], ['{"cpu":"250m","memory":"384Mi"}']);
     // Of 1.9 CPUs, 1 is ours.
-    const filler = {
-      spec: {
-        containers: [
-          { name: 'filler', image: 'cluster.local/pause:1', resources: { requests: { cpu: '700m' } } },
-        ],
-      },
-    };
-    await project.run(
-      `kubectl run filler --namespace default --image cluster.local/pause:1 --overrides '${JSON.stringify(filler)}'`,
-    );
-    await project.run('kubectl wait --namespace default --for=condition=Ready pod/filler --timeout=120s');
-    await project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
-    const waiting =
-      'kubectl get pods -o jsonpath=\'{.items[*].status.conditions[?(@.reason=="Unschedulable")].message}\'';
-    await soon(async () => (await project.run(waiting)).includes('Insufficient cpu'), 'pods without room');
-    for (const pods of Object.values(await project.pods()))
-      strictEqual(pods.filter(({ ready }) => ready).length, 2);
-    await project.run('kubectl delete --namespace default pod filler --now');
+    await besides(project, '700m', async () => {
+      await project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
+      const waiting =
+        'kubectl get pods -o jsonpath=\'{.items[*].status.conditions[?(@.reason=="Unschedulable")].message}\'';
+      await soon(async () => (await project.run(waiting)).includes('Insufficient cpu'), 'pods without room');
+      for (const pods of Object.values(await project.pods()))
+        strictEqual(pods.filter(({ ready }) => ready).length, 2);
+    });
     await project.run('kubectl uncordon node2 node3');
     await project.run(
       'kubectl rollout status deployment/quotes-api && kubectl rollout status deployment/quotes-worker',
