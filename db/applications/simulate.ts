@@ -42,8 +42,8 @@ interface WantedApplication extends Simulation {
 
 /**
  * Opens an application from a partner's own sandbox quote, with all events of its story, in one
- * transaction: all of it is stored, or nothing is. Calls for the same quote wait for each other at the
- * unique index over its number.
+ * transaction: all of it is stored, or nothing is. Calls of other processes for the same quote
+ * meet at the unique index over its number.
  */
 export async function simulateApplication(
   db: Db,

@@ -170,9 +170,9 @@ BEGIN
     END IF;
   END IF;
 
-  fresh := fresh OR made.outcome = 'unknown';
   IF fresh AND kind = 'failed' THEN
-    -- A 410 disables the endpoint at once. The caller judges other failures (noteHealth).
+    -- A 410 disables the endpoint at once. The caller judges other failures (noteHealth). A late failure, of an attempt that was
+    -- closed as unknown, says nothing: it may be recorded twice, and the next attempt tells.
     UPDATE webhook_endpoints e
     SET failing_since = coalesce(e.failing_since, moment), failures_since_success = e.failures_since_success + 1,
       state = CASE WHEN gone THEN 'disabled' ELSE e.state END,
@@ -180,7 +180,7 @@ BEGIN
       updated_at = CASE WHEN gone THEN moment ELSE e.updated_at END
     WHERE e.endpoint_id = made.endpoint_id AND e.state = 'active'
     RETURNING e.* INTO health;
-  ELSIF fresh AND kind = 'delivered' THEN
+  ELSIF kind = 'delivered' AND (fresh OR made.outcome = 'unknown') THEN
     -- A success is written at most once a minute unless the endpoint was failing, because every
     -- delivery would otherwise wait for this row.
     SELECT e.* INTO health FROM webhook_endpoints e

@@ -233,7 +233,7 @@ export function record(
     const counts = n.delivered || made.month === null ? [] : [unit(made.month, 0, 1)];
     return { ...done, units: [...counts, ...done.units], follows: 'over' };
   }
-  const gone = result === 'gone' && (fresh || made.outcome === 'unknown');
+  const gone = result === 'gone' && fresh;
   if (!fresh || !current || d.state === 'held')
     return { rows: noted, gone, follows: follows(noted, made.generation, now) };
   const wait = result === 'ours' ? 1 : terms.ladder[d.step + 1];

@@ -105,6 +105,23 @@ test('what a dead worker left open says nothing about the endpoint', async () =>
   expect(await endpoint.health()).toMatchObject({ failing: false, failures: 0, succeeded: false });
 });
 
+test('a late result of an attempt that was closed: a failure says nothing, even a 410 told twice, and a success counts', async () => {
+  const endpoint = await newEndpoint();
+  const late = async () => {
+    const first = await endpoint.open();
+    await openAttempt(database.db, first);
+    return first;
+  };
+  for (const failed of [FAILED, { ...FAILED, failure: 'gone', httpStatus: 410 } as const]) {
+    const attempt = await late();
+    for (let told = 0; told < 2; told += 1) expect(await endpoint.finish(attempt, failed)).toBeNull();
+  }
+  expect(await endpoint.health()).toMatchObject({ state: 'active', failures: 0, failing: false });
+  await endpoint.fail(1);
+  await endpoint.finish(await late(), DELIVERED);
+  expect(await endpoint.health()).toMatchObject({ failures: 0, failing: false, succeeded: true });
+});
+
 test('a healthy endpoint is written to once a minute, not with every delivery', async () => {
   const endpoint = await newEndpoint();
   await atHour(0);
