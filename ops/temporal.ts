@@ -9,7 +9,7 @@ import {
 import type { NotificationRef } from '../db/notifications/notification';
 import { Refused } from '../db/refused';
 import { RETENTION_LIMIT, retentionScheduleId } from '../runtime/temporal/retention-schedule';
-import { faultText, reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
+import { faultText, noAnswerInTime, reasonOfAbsence, withConnection } from '../runtime/temporal/connect';
 import { lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import type { TemporalTarget } from '../runtime/temporal/temporal-target';
 import { codeOptions, type WorkflowCode } from '../runtime/temporal/workflow-code';
@@ -22,6 +22,8 @@ const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it; a busy server has been seen to need more than 15 s. */
 const DEPLOYMENT_DEADLINE_MS = 30_000;
+/** A change that got no answer is asked for again: it says what is to be. A server that lost a host has kept one waiting for over 30 s. */
+const CHANGE_TRIES = 3;
 /** Some hundreds of histories are read and replayed in seconds. */
 const REPLAY_DEADLINE_MS = 300_000;
 const deliveriesIn = (status: string) =>
@@ -48,7 +50,7 @@ type Ask = <R>(request: (service: Connection['workflowService']) => Promise<R>) 
 export function temporalOrders(
   target: TemporalTarget,
   names: { readonly taskQueue: string; readonly deployment: string },
-  settleMs = SETTLE_MS,
+  { settleMs, deadlineMs: deploymentMs } = { settleMs: SETTLE_MS, deadlineMs: DEPLOYMENT_DEADLINE_MS },
 ) {
   const { namespace } = target;
   const { taskQueue, deployment: deploymentName } = names;
@@ -71,7 +73,7 @@ export function temporalOrders(
       ),
     );
 
-  const aboutBuilds = <T>(work: (ask: Ask) => Promise<T>, deadlineMs = DEPLOYMENT_DEADLINE_MS) =>
+  const aboutBuilds = <T>(work: (ask: Ask) => Promise<T>, deadlineMs = deploymentMs) =>
     connected(deadlineMs, async (connection) => {
       try {
         return await work((request) =>
@@ -105,8 +107,17 @@ export function temporalOrders(
     };
   }
 
+  async function change<R>(ask: Ask, request: Parameters<typeof ask<R>>[0]): Promise<R> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await ask(request);
+      } catch (error) {
+        if (!noAnswerInTime(error) || tries === CHANGE_TRIES) throw error;
+      }
+  }
+
   const setRamp = (ask: Ask, buildId: string | null, percentage: number) =>
-    ask((service) =>
+    change(ask, (service) =>
       service.setWorkerDeploymentRampingVersion({ ...named, buildId: buildId ?? '', percentage }),
     );
 
@@ -181,7 +192,7 @@ export function temporalOrders(
         }
         await setRamp(ask, buildId, 0);
         await sleep(settleMs);
-        await ask((service) => service.setWorkerDeploymentCurrentVersion({ ...named, buildId }));
+        await change(ask, (service) => service.setWorkerDeploymentCurrentVersion({ ...named, buildId }));
       }),
     /** Gives a build a share of the deliveries, 0 to 100 %; null ends the ramp. */
     ramp: (buildId: string | null, percent: number): Promise<void> =>

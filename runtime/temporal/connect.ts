@@ -6,6 +6,7 @@ export function grpcStatus(error: unknown): number | undefined {
 }
 
 const DEADLINE_EXCEEDED = 4;
+export const noAnswerInTime = (error: unknown): boolean => grpcStatus(error) === DEADLINE_EXCEEDED;
 const UNAVAILABLE = 14;
 /** Permission denied, unauthenticated: Temporal Cloud answers so for a namespace that does not exist, too. */
 const DENIED = new Set([7, 16]);

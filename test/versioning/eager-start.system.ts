@@ -8,6 +8,7 @@ import { openWorkerSession, type WorkerSession } from '../../worker/session';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { until } from '../../testbed/until';
 import { deliveryOf, deploymentsOf, starterOf } from '../support/histories';
+import { startTcpProxy } from '../support/tcp-proxy';
 import { randomTaskQueue, sessionOptions, testTemporal } from '../support/temporal';
 
 type Time = google.protobuf.ITimestamp;
@@ -23,11 +24,11 @@ interface Build {
 }
 let one: Build;
 let two: Build;
-const orders = (settleMs: number) =>
+const orders = (settleMs: number, address = temporal.address, deadlineMs = 30_000) =>
   temporalOrders(
-    { namespace: temporal.namespace, connection: { address: temporal.address } },
+    { namespace: temporal.namespace, connection: { address } },
     { taskQueue, deployment: deploymentName },
-    settleMs,
+    { settleMs, deadlineMs },
   );
 /** What is looked at is who gets the first task; there is nothing to send. */
 const nothing = { kind: 'over', status: 'superseded', reason: null } as const;
@@ -139,4 +140,22 @@ test('while a build ramps nothing starts eagerly, and afterwards it does again',
   });
   await orders(0).setCurrent('two');
   await until(() => two.watch.eager(), 'build two knows');
+});
+
+test('a change that Temporal does not answer in time is asked for again', async () => {
+  const proxy = await startTcpProxy({ port: Number(temporal.address.split(':')[1]) });
+  try {
+    const settleMs = 1_000;
+    const changing = orders(settleMs, `127.0.0.1:${proxy.port}`, 2_000).setCurrent('one');
+    const announced = async () => (await orders(0).describeDeployment()).ramping?.buildId === 'one';
+    await until(announced, 'the announcement');
+    // Before the change itself, which then waits for longer than its deadline.
+    proxy.freeze();
+    await new Promise((resolve) => setTimeout(resolve, settleMs + 3_000));
+    proxy.unfreeze();
+    await changing;
+    expect(await orders(0).describeDeployment()).toMatchObject({ current: 'one', ramping: null });
+  } finally {
+    await proxy.close();
+  }
 });

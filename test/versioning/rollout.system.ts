@@ -32,7 +32,7 @@ async function openReleases() {
   const orders = temporalOrders(
     { namespace: temporal.namespace, connection: { address: temporal.address } },
     { taskQueue: scene.taskQueue, deployment: deploymentName },
-    100,
+    { settleMs: 100, deadlineMs: 30_000 },
   );
   const rowOf = async (id: string) => (await scene.rows()).find((row) => row.id === id);
   return {
