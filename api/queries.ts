@@ -26,7 +26,7 @@ import type { Tracing } from '../runtime/telemetry/tracing';
 import { withTimeout } from '../timing/timing';
 import { refused } from './errors';
 import type { ApiPools } from './pools';
-import { createSlots } from './slots';
+import { createSlots, type Slots } from './slots';
 
 type Timed = Pick<Config, 'DATABASE_TIMEOUT_MS'>;
 type Run<Given extends unknown[], Found> = (db: Db, ...given: Given) => Promise<Found>;
@@ -66,13 +66,12 @@ export function apiQueries(
   const forLender = sharedPool(own, config);
   const counts = createSlots(1, COUNT_WAIT_MS);
   /** One count of a partner at a time, whatever the environment. */
-  const counted =
-    <Given extends { readonly owner: Tenant }, Found>(count: (wanted: Given) => Promise<Found>) =>
-    async (wanted: Given) => {
-      const { partnerId, environment } = wanted.owner;
-      const release = await counts(partnerId, () => refused('RECOVERY_UNDER_WAY', environment, null));
-      return count(wanted).finally(release);
-    };
+  const counted = <Given extends { readonly owner: Tenant }, Found>(
+    count: (wanted: Given) => Promise<Found>,
+  ) =>
+    inTurn(counts, ofOwner, count, ({ owner: { environment } }) =>
+      refused('RECOVERY_UNDER_WAY', environment, null),
+    );
 
   const byOwner = ({ partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
   const bySecond = (_id: string, { partnerId }: Pick<Tenant, 'partnerId'>) => partnerId;
@@ -128,7 +127,16 @@ export function apiQueries(
     ),
     recoveryProgress: rarely(forPartner.reads(bySecond, recoveryProgress, 'recovery')),
     findPartnerApplication: forPartner.reads(bySecond, findApplicationForPartner, 'credit application'),
-    simulateApplication: step('store application', simulated(simulateApplication, 'simulated application')),
+    // Of calls that meet at the index of a quote's numbers, one could lose against every later one.
+    simulateApplication: step(
+      'store application',
+      inTurn(
+        createSlots(1, config.DATABASE_TIMEOUT_MS),
+        ({ quoteId }: { readonly quoteId: string }) => quoteId,
+        simulated(simulateApplication, 'simulated application'),
+        () => refused('RATE_LIMIT_EXCEEDED', null),
+      ),
+    ),
     simulateEvent: step('store lender event', simulated(simulateLenderEvent, 'simulated event')),
     webhookEndpoint: forPartner.reads(byOwner, findEndpointForPartner, 'webhook endpoint'),
     webhookKeys: forPartner.reads(byOwner, livePublicKeys, 'webhook keys'),
@@ -157,6 +165,19 @@ export function apiQueries(
     ),
   };
 }
+
+/** @param full what a call throws that has waited for too long */
+const inTurn =
+  <Given, Found>(
+    slots: Slots,
+    whose: (given: Given) => string,
+    run: (given: Given) => Promise<Found>,
+    full: (given: Given) => Error,
+  ) =>
+  async (given: Given) => {
+    const release = await slots(whose(given), () => full(given));
+    return run(given).finally(release);
+  };
 
 interface Beginning {
   readonly config: Timed;
