@@ -13,8 +13,8 @@ import { readWebhookKeys } from './verify-webhook.js';
 const HELP = `Usage: API_KEY=sk_test_… BASE_URL=https://… partner-finance listen --forward-to URL [--position FILE]
 
 Forwards the webhooks of your sandbox to a receiver on your machine. It reads them with your key, so it needs no registered
-endpoint and no tunnel. Each is signed in the form of Standard Webhooks, with a secret that is printed at the start. The events of
-an application are sent in order: one that is not answered with 2xx is sent again, and the later ones wait for it.
+endpoint and no tunnel. Each is signed in both forms with a secret that is printed at the start. The events of an application are
+sent in order: one that is not answered with 2xx is sent again, and the later ones wait for it.
 
   --forward-to URL  where to POST, such as http://localhost:3000/webhooks
   --position FILE   keeps the secret and what was forwarded, so that the next start continues
@@ -112,7 +112,8 @@ Position: ${file}
 
   async function post(one: NotificationSummary, body: string): Promise<boolean> {
     const timestamp = Math.floor(Date.now() / 1_000);
-    const signature = createHmac('sha256', key)
+    const own = createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex');
+    const standard = createHmac('sha256', key)
       .update(`${one.event_id}.${timestamp}.${body}`)
       .digest('base64');
     const beganMs = Date.now();
@@ -123,9 +124,10 @@ Position: ${file}
         body,
         headers: {
           'content-type': 'application/json; charset=utf-8',
+          'service-signature': `t=${timestamp},v1=${own}`,
           'webhook-id': one.event_id,
           'webhook-timestamp': String(timestamp),
-          'webhook-signature': `v1,${signature}`,
+          'webhook-signature': `v1,${standard}`,
           ...(one.sequence === null && { 'service-test': 'true' }),
         },
         redirect: 'manual',

@@ -126,7 +126,7 @@ test('a position whose secret is none ends it, before anything is signed with th
   expect(received).toEqual([]);
 }, 120_000);
 
-test('forwards the events of an application in order, in their own bytes, with a signature', async () => {
+test('forwards the events of an application in order, in their own bytes, signed in both forms', async () => {
   const listening = start('order.json');
   await listening.waitFor(/^Secret: whsec_/m);
   const [first, second] = [await tell('refunded'), await tell('declined')];
@@ -139,6 +139,21 @@ test('forwards the events of an application in order, in their own bytes, with a
     expect(body).toBe(stored.get(headers['webhook-id']));
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
   }
+  const SECRETS = /^Secret: (\S+)$/m.exec(listening.output())?.[1] ?? '';
+  const verify = (environment: Record<string, string>) =>
+    execFileSync('node', ['try.mjs'], {
+      cwd: join(__dirname, '../../../examples/verify-webhook/node'),
+      env: { ...process.env, SECRETS, ...environment },
+      input: received[0]?.body ?? '',
+    }).toString();
+  const header = (name: string) => String(received[0]?.headers[name]);
+  const standard = {
+    WEBHOOK_ID: header('webhook-id'),
+    WEBHOOK_TIMESTAMP: header('webhook-timestamp'),
+    WEBHOOK_SIGNATURE: header('webhook-signature'),
+  };
+  for (const form of [{ SERVICE_SIGNATURE: header('service-signature') }, standard])
+    expect(verify(form)).toBe('verified\n');
   expect(listening.output()).toMatch(new RegExp(`${first} 9 credit_application.refunded -> 204 in \\d+ ms`));
 });
 
