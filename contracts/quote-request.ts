@@ -21,13 +21,16 @@ const DOCUMENTED = {
 export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
   const example = rule === 'positive' ? '1000.00' : '0.00';
   const { pattern, ...range } = DOCUMENTED[rule];
-  const wire = z.union([
-    z.string().meta({ pattern, examples: [example] }),
-    z.number().meta({
-      ...range,
-      description: 'Accepted for older clients, with at most two decimal places; send a string.',
-    }),
-  ]);
+  const wire = z.union(
+    [
+      z.string().meta({ pattern, examples: [example] }),
+      z.number().meta({
+        ...range,
+        description: 'Accepted for older clients, with at most two decimal places; send a string.',
+      }),
+    ],
+    { error: `${field} must be a string such as "${example}".` },
+  );
   return wire
     .transform((sent, context): Amount => {
       const text = amountText(sent);

@@ -68,8 +68,8 @@ function violationOf(issue: z.core.$ZodIssue | undefined) {
   const field = String(issue?.path[0] ?? 'body');
   const custom =
     issue?.code === 'custom' ? (issue.params?.['code'] as 'INVALID_AMOUNT_FORMAT' | undefined) : undefined;
-  const wrongType = issue?.code === 'invalid_type' || issue?.code === 'invalid_union';
-  const message = wrongType || issue === undefined ? `${field} is of the wrong type.` : issue.message;
+  const message =
+    issue?.code === 'invalid_type' || issue === undefined ? `${field} is of the wrong type.` : issue.message;
   return violation(custom ?? 'INVALID_REQUEST', message, field);
 }
 

@@ -261,6 +261,10 @@ describe('every row of the error table (spec 7.4)', () => {
     await expectError(fields, 400, code, { field });
   });
 
+  test('says what an amount of another type must be', async () => {
+    const { body } = await api.quote({ loan_amount: {} });
+    expect(body.error.message).toBe('loan_amount must be a string such as "1000.00".');
+  });
   test.each(['loan_amount', 'customer_deposit'])('refuses %s with more than two decimals', async (field) => {
     for (const value of ['100.001', '100.000', 100.001, '1.0000000', 1e-7])
       await expectError({ [field]: value }, 400, 'INVALID_AMOUNT_FORMAT', { field });
