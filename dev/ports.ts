@@ -46,7 +46,9 @@ export async function checkPorts(wanted: readonly WantedPort[]): Promise<void> {
     const twin = wanted.slice(0, index).find((earlier) => earlier.port === port);
     const code = twin ? undefined : await tryToListen(host, port);
     if (twin)
-      faults.push(`${twin.setting} and ${setting} are both ${port}: set one of them to another port.`);
+      faults.push(
+        `Port ${port} is wanted twice, for ${twin.setting} and for ${setting}: change one of them.`,
+      );
     else if (code === 'EADDRINUSE')
       faults.push(`Port ${port} is in use. Free it, or set ${setting} to another port.`);
     else if (code === 'EACCES')
