@@ -34,7 +34,8 @@ function refused(callable $call): array
 
 $got = $quote('M000001');
 $one = $notifications->getNotification(getenv('NOTIFICATION_ID'))->getData();
-$listed = $notifications->listNotifications(limit: 5)->getData()->getNotifications();
+// A DateTime in a query fails in the generated client, a string does not (openapi-generator 7.25).
+$listed = $notifications->listNotifications(created_from: '2026-01-01T00:00:00Z', limit: 5)->getData()->getNotifications();
 $event = ObjectSerializer::deserialize($one->getPayload(), '\OpenAPI\Client\Model\CreditApplicationEvent', []);
 echo json_encode([
     'quote' => [$got->getSummary()->getDisplay(), $got->getProducts()[0]->getCustomerDeposit()],
