@@ -31,7 +31,7 @@ const SAME_SIGNAL_MS = 400;
 const say = (text) => process.stderr.write(`${text}\n`);
 const failure = (message, exitCode = 1) => Object.assign(new Error(message), { exitCode });
 
-/** What `npm test` also needs is not installed for the other commands, and is added to what they have. */
+/** What tests and checks also need is not installed for `start`, `ops` and `demo`, and is added to what they have. */
 async function ensureInstalled(everything) {
   const stamp = path.join(modules, '.installed-from');
   const hash = createHash('sha256').update(readFileSync(path.join(root, 'package-lock.json')));
@@ -150,7 +150,7 @@ async function main() {
     existsSync(path.join(modules, '.package-lock.json')) && !existsSync(path.join(modules, 'tsx'));
   if (name === 'ops' && production && existsSync(path.join(root, 'dist/bin/ops.js')))
     commands.ops = ['dist/bin/ops.js'];
-  else await ensureInstalled(name === 'test' || name === 'install');
+  else await ensureInstalled(['test', 'install', 'dev'].includes(name));
   if (name === 'install') return;
   const owned = name === 'start' || name === 'dev';
   if (owned && major < 22) say(`Node ${major} is out of support and gets no security fixes: use Node 24.`);

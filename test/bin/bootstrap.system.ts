@@ -78,6 +78,12 @@ test('installs once for two at the same time, keeps standard output for the comm
   expect(added).toMatch(/^install --no-save --include=dev --include=optional /);
 });
 
+test('a developer gets the tools of tests and checks with the stack, which npm ci by hand would end', async () => {
+  await writeFile(join(root, 'npm-shall-fail'), '');
+  expect(await bootstrap('dev').ended).toBe(17);
+  expect(await readFile(join(root, 'npm-runs'), 'utf8')).toMatch(/^ci --include=dev --include=optional /);
+});
+
 test('in a production folder ops is what was built, and nothing is installed', async () => {
   await mkdir(join(root, 'dist', 'bin'), { recursive: true });
   await mkdir(join(root, 'node_modules'));
