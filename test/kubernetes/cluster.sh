@@ -331,7 +331,7 @@ exec 8>"$W/lock"
 flock -n 8 || { echo 'Another cluster runs; waiting for its end ...' >&2; flock 8; }
 mkdir -p "$W/images"
 files() { git ls-files -z --cached --others --exclude-standard -- "$@"; }
-inputs=$({ files . ':!test' ':!bench' ':!docs/operations' ':!deploy/helm'; files test/containers test/kubernetes/images.sh; } | xargs -0 cat 2>/dev/null | sha256sum)
+inputs=$({ files . ':!.ci' ':!test' ':!bench' ':!docs/operations' ':!deploy/helm'; files test/containers test/kubernetes/images.sh; } | xargs -0 cat 2>/dev/null | sha256sum)
 if [ "$(cat "$W/images/inputs" 2>/dev/null)" != "$inputs" ]; then
   bash test/containers/engine.sh bash test/kubernetes/images.sh "$W/images" 8>&-
   unshare --mount --pid --fork --kill-child bash "$self" .images 8>&-
