@@ -64,11 +64,12 @@ export function startDispatcher(deps: DispatcherDeps) {
   const { claim, sweep, enabled, sweepMs, monotonicMs, batch } = deps;
   const unreachable = (error: unknown) => deps.onError(error, 'the dispatcher cannot reach Postgres');
   const pace = createClaimPace(monotonicMs);
+  const limit = createStartLimit(batch, monotonicMs);
   const notes = createStartNotes(deps.markStarted, unreachable);
-  const starts = createStarts(deps, notes, unreachable);
+  const starts = createStarts(deps, { notes, limit }, unreachable);
   const queues = createQueues(deps);
   const next = { atMs: Number.NEGATIVE_INFINITY, after: '', contended: false };
-  const room = () => Math.min(batch - starts.underWay(), deps.room());
+  const room = () => Math.min(limit.most() - starts.underWay(), deps.room());
   const waitsForRoom = () => queues.anyReady() && deps.room() <= 0;
 
   async function look(): Promise<void> {
@@ -80,12 +81,12 @@ export function startDispatcher(deps: DispatcherDeps) {
   }
 
   async function claimAndStart(wake: () => void): Promise<void> {
-    const limit = room();
-    if (limit <= 0) return;
-    const { wanted, graceMs } = queues.take(limit);
+    const most = room();
+    if (most <= 0) return;
+    const { wanted, graceMs } = queues.take(most);
     if (wanted.length === 0) return;
     const begunMs = monotonicMs();
-    const claiming = claim({ limit, leaseMs: LEASE_MS, graceMs, queues: wanted });
+    const claiming = claim({ limit: most, leaseMs: LEASE_MS, graceMs, queues: wanted });
     const { claimed, remaining } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
     next.contended = remaining.some(({ why }) => why === 'contended');
     queues.claimed({ wanted, claimed, remaining, begunMs });
@@ -222,7 +223,7 @@ function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | '
 
 function createStarts(
   { start, giveBack, onStarted, onError, monotonicMs }: DispatcherDeps,
-  notes: StartNotes,
+  { notes, limit }: { readonly notes: StartNotes; readonly limit: StartLimit },
   unreachable: (error: unknown) => void,
 ) {
   const starting = new Set<ClaimedNotification>();
@@ -231,11 +232,14 @@ function createStarts(
 
   async function startOne(one: ClaimedNotification, claimedMs: number): Promise<void> {
     notes.expect(one);
+    const begunMs = monotonicMs();
     try {
       await start(one);
     } catch (error) {
       notes.remove(one.notificationId);
       throw error;
+    } finally {
+      limit.ended(monotonicMs() - begunMs);
     }
     notes.add(one);
     onStarted(one, one.ageMs + monotonicMs() - claimedMs);
@@ -308,6 +312,35 @@ function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (
       started.delete(notificationId);
     },
     write,
+  };
+}
+
+/** A start that takes so long met a Temporal that has more to do than it can; most take 5 to 50 ms. */
+const SLOW_START_MS = 500;
+const LEAST_STARTS = 4;
+/** Starts that are slow together count once. */
+const LESS_EVERY_MS = 1_000;
+
+type StartLimit = ReturnType<typeof createStartLimit>;
+
+/**
+ * How many starts may be under way: half as many after slow ones, and one more after as many quick ones, as TCP does it. Several
+ * workers together would otherwise give Temporal more than it can, until it misses deadlines of its own and delivers next to nothing.
+ * @param atMost while Temporal is quick
+ */
+export function createStartLimit(atMost: number, monotonicMs: () => number) {
+  let most = atMost;
+  let lessAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    most: (): number => Math.floor(most),
+    /** @param tookMs of a start, whatever became of it */
+    ended(tookMs: number): void {
+      if (tookMs < SLOW_START_MS) most = Math.min(atMost, most + 1 / most);
+      else if (monotonicMs() - lessAtMs >= LESS_EVERY_MS) {
+        lessAtMs = monotonicMs();
+        most = Math.max(LEAST_STARTS, most / 2);
+      }
+    },
   };
 }
 

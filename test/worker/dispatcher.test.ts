@@ -1,5 +1,5 @@
 import type { Claim, ClaimedNotification, ClaimOptions, Sweep } from '../../db/notifications/claim';
-import { startDispatcher } from '../../worker/dispatcher';
+import { createStartLimit, startDispatcher } from '../../worker/dispatcher';
 import { until } from '../../testbed/until';
 
 const one = (notificationId: string): ClaimedNotification => ({
@@ -178,4 +178,42 @@ describe('which queues are claimed', () => {
     await until(() => asked.length === 1, 'a claim');
     await stop();
   });
+});
+
+test('starts that are slow together halve how many may be under way, and quick ones add one after as many', () => {
+  let nowMs = 0;
+  const limit = createStartLimit(64, () => nowMs);
+  const after = (tookMs: number, count: number) => {
+    for (let nth = 0; nth < count; nth += 1) limit.ended(tookMs);
+    return limit.most();
+  };
+  expect(after(40, 100)).toBe(64);
+  expect(after(1_500, 50)).toBe(32);
+  nowMs = 1_000;
+  expect(after(600, 1)).toBe(16);
+  expect(after(40, 17)).toBe(17);
+  for (; nowMs < 10_000; nowMs += 1_000) limit.ended(1_500);
+  expect(limit.most()).toBe(4);
+  expect(after(40, 5_000)).toBe(64);
+});
+
+test('while Temporal is slow, fewer deliveries are claimed, and start', async () => {
+  let nowMs = 0;
+  const asked: number[] = [];
+  const dispatcher = dispatcherOf({
+    claim: async ({ limit }) => {
+      asked.push(limit);
+      const claimed = Array.from({ length: limit }, (_, nth) => one(`${asked.length}-${nth}`));
+      return { claimed, remaining: [{ queue: QUEUE, why: 'more' }] };
+    },
+    start: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      nowMs += 1_000;
+    },
+    monotonicMs: () => nowMs,
+    sweepMs: 10,
+  });
+  await until(() => asked.length > 5, 'some claims');
+  await dispatcher.stop();
+  expect(asked.slice(0, 5)).toEqual([64, 4, 4, 4, 4]);
 });
