@@ -90,7 +90,8 @@ export function startDispatcher(deps: DispatcherDeps) {
     const { claimed, remaining } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
     next.contended = remaining.some(({ why }) => why === 'contended');
     queues.claimed({ wanted, claimed, remaining, begunMs });
-    if (claimed.length > 0) starts.begin(claimed, { retry: sweepSoon(wake), done: wake });
+    const freed = () => queues.anyReady() && wake();
+    if (claimed.length > 0) starts.begin(claimed, { retry: sweepSoon(wake), freed });
   }
 
   const sweepSoon = (wake: () => void) => () => {
@@ -247,16 +248,23 @@ function createStarts(
 
   async function startAll(
     claimed: readonly ClaimedNotification[],
-    then: { readonly retry: () => void; readonly done: () => void },
+    then: { readonly retry: () => void; readonly freed: () => void },
   ): Promise<void> {
     const claimedMs = monotonicMs();
-    const results = await Promise.allSettled(claimed.map((one) => startOne(one, claimedMs)));
-    for (const one of claimed) starting.delete(one);
+    // Each makes room for another, which may be another partner's.
+    const results = await Promise.allSettled(
+      claimed.map((one) =>
+        startOne(one, claimedMs).finally(() => {
+          starting.delete(one);
+          then.freed();
+        }),
+      ),
+    );
     const failed = claimed.filter((_, at) => results[at]?.status === 'rejected');
     const [fault] = results.flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
     );
-    if (failed.length === 0) return then.done();
+    if (failed.length === 0) return;
     onError(fault, `${failed.length} deliveries could not be started`, failed[0]);
     await giveBack(failed, RETRY_MS);
     retrying ??= setTimeout(() => {

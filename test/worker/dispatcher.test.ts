@@ -215,5 +215,6 @@ test('while Temporal is slow, fewer deliveries are claimed, and start', async ()
   });
   await until(() => asked.length > 5, 'some claims');
   await dispatcher.stop();
-  expect(asked.slice(0, 5)).toEqual([64, 4, 4, 4, 4]);
+  expect(asked[0]).toBe(64);
+  expect(Math.max(...asked.slice(1))).toBeLessThan(5);
 });
