@@ -8,6 +8,7 @@ import type {
 } from '../db/notifications/claim';
 import { queueName } from '../db/notifications/notification';
 import { startLoop } from '../timing/timing';
+import { createClaimPace, createStartLimit, type StartLimit } from './pace';
 import type { StartDelivery } from './start-delivery';
 
 /** A claimed row whose workflow was not started is due again after this lease. */
@@ -231,7 +232,7 @@ function createStarts(
   const rounds = new Set<Promise<void>>();
   let retrying: NodeJS.Timeout | undefined;
 
-  async function startOne(one: ClaimedNotification, claimedMs: number): Promise<void> {
+  async function startOne(one: ClaimedNotification, claimedMs: number, freed: () => void): Promise<void> {
     notes.expect(one);
     const begunMs = monotonicMs();
     try {
@@ -240,10 +241,13 @@ function createStarts(
       notes.remove(one.notificationId);
       throw error;
     } finally {
+      starting.delete(one);
       limit.ended(monotonicMs() - begunMs);
     }
     notes.add(one);
     onStarted(one, one.ageMs + monotonicMs() - claimedMs);
+    // Room for another, perhaps of another partner. After a failed start nothing is claimed before the retry.
+    freed();
   }
 
   async function startAll(
@@ -251,15 +255,7 @@ function createStarts(
     then: { readonly retry: () => void; readonly freed: () => void },
   ): Promise<void> {
     const claimedMs = monotonicMs();
-    // Each makes room for another, which may be another partner's.
-    const results = await Promise.allSettled(
-      claimed.map((one) =>
-        startOne(one, claimedMs).finally(() => {
-          starting.delete(one);
-          then.freed();
-        }),
-      ),
-    );
+    const results = await Promise.allSettled(claimed.map((one) => startOne(one, claimedMs, then.freed)));
     const failed = claimed.filter((_, at) => results[at]?.status === 'rejected');
     const [fault] = results.flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
@@ -320,76 +316,5 @@ function createStartNotes(markStarted: DispatcherDeps['markStarted'], onError: (
       started.delete(notificationId);
     },
     write,
-  };
-}
-
-/** A start that takes so long met a Temporal that has more to do than it can; most take 5 to 50 ms. */
-const SLOW_START_MS = 500;
-const LEAST_STARTS = 4;
-/** Starts that are slow together count once. */
-const LESS_EVERY_MS = 1_000;
-
-type StartLimit = ReturnType<typeof createStartLimit>;
-
-/**
- * How many starts may be under way: half as many after slow ones, and one more after as many quick ones, as TCP does it. Several
- * workers together would otherwise give Temporal more than it can, until it misses deadlines of its own and delivers next to nothing.
- * @param atMost while Temporal is quick
- */
-export function createStartLimit(atMost: number, monotonicMs: () => number) {
-  let most = atMost;
-  let lessAtMs = Number.NEGATIVE_INFINITY;
-  return {
-    most: (): number => Math.floor(most),
-    /** @param tookMs of a start, whatever became of it */
-    ended(tookMs: number): void {
-      if (tookMs < SLOW_START_MS) most = Math.min(atMost, most + 1 / most);
-      else if (monotonicMs() - lessAtMs >= LESS_EVERY_MS) {
-        lessAtMs = monotonicMs();
-        most = Math.max(LEAST_STARTS, most / 2);
-      }
-    },
-  };
-}
-
-/** Share of the time that claims may take in the long run. */
-const CLAIM_SHARE = 1 / 4;
-/** Milliseconds by which claims may exceed that share: a dozen claims on a quiet machine. */
-const FREE_MS = 20;
-/** A larger excess is forgotten, so that one slow claim delays the next ones by a second at most. */
-const LONGEST_LEAD_MS = 100;
-/** Longest rest, in milliseconds. */
-const LONGEST_REST_MS = 50;
-/** With so many starts under way, a claimed notification would wait for Temporal anyway. */
-const MANY_STARTS = 4;
-/**
- * Shortest time between two claims then, in milliseconds. A claim of one costs nearly as much as a
- * claim of ten.
- */
-const CLAIM_GATHER_MS = 40;
-
-/** Spaces claims under load, so that each takes more notifications at once. */
-export function createClaimPace(monotonicMs: () => number) {
-  const budget = { leadMs: 0, atMs: monotonicMs(), lastClaimMs: Number.NEGATIVE_INFINITY };
-  const leadNow = () => {
-    const nowMs = monotonicMs();
-    budget.leadMs = Math.max(0, budget.leadMs - (nowMs - budget.atMs) * CLAIM_SHARE);
-    budget.atMs = nowMs;
-    return budget.leadMs;
-  };
-  return {
-    spent(ms: number): void {
-      budget.leadMs = Math.min(leadNow() + ms, LONGEST_LEAD_MS);
-      budget.lastClaimMs = budget.atMs;
-    },
-    /**
-     * Milliseconds until the next claim may begin, at most 50.
-     * @param starting workflows that are being started.
-     */
-    restMs(starting: number): number {
-      const forShare = (leadNow() - FREE_MS) / CLAIM_SHARE;
-      const forStarts = starting < MANY_STARTS ? 0 : budget.lastClaimMs + CLAIM_GATHER_MS - budget.atMs;
-      return Math.min(Math.max(0, forShare, forStarts), LONGEST_REST_MS);
-    },
   };
 }

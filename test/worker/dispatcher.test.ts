@@ -1,5 +1,6 @@
 import type { Claim, ClaimedNotification, ClaimOptions, Sweep } from '../../db/notifications/claim';
-import { createStartLimit, startDispatcher } from '../../worker/dispatcher';
+import { startDispatcher } from '../../worker/dispatcher';
+import { createStartLimit } from '../../worker/pace';
 import { until } from '../../testbed/until';
 
 const one = (notificationId: string): ClaimedNotification => ({
@@ -217,4 +218,23 @@ test('while Temporal is slow, fewer deliveries are claimed, and start', async ()
   await dispatcher.stop();
   expect(asked[0]).toBe(64);
   expect(Math.max(...asked.slice(1))).toBeLessThan(5);
+});
+
+test('while Temporal refuses every start, one claim a second is made, however much is due', async () => {
+  let claims = 0;
+  const dispatcher = dispatcherOf({
+    claim: async ({ limit }) => {
+      claims += 1;
+      const claimed = Array.from({ length: limit }, (_, nth) => one(`${claims}-${nth}`));
+      return { claimed, remaining: [{ queue: QUEUE, why: 'more' }] };
+    },
+    start: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      throw new Error('the namespace is gone');
+    },
+    sweepMs: 60_000,
+  });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  await dispatcher.stop();
+  expect(claims).toBe(1);
 });
