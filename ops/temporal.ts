@@ -22,7 +22,7 @@ const ORDER_DEADLINE_MS = 1_500;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it; a busy server has been seen to need more than 15 s. */
 const DEPLOYMENT_DEADLINE_MS = 30_000;
-/** A change that got no answer is asked for again: it says what is to be. A server that lost a host has kept one waiting for over 30 s. */
+/** A change without an answer is asked for again, which changes nothing more. After the loss of a host one was not answered for over 30 s. */
 const CHANGE_TRIES = 3;
 /** Some hundreds of histories are read and replayed in seconds. */
 const REPLAY_DEADLINE_MS = 300_000;

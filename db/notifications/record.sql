@@ -172,7 +172,7 @@ BEGIN
 
   IF fresh AND kind = 'failed' THEN
     -- A 410 disables the endpoint at once. The caller judges other failures (noteHealth). A late failure, of an attempt that was
-    -- closed as unknown, says nothing: it may be recorded twice, and the next attempt tells.
+    -- closed as unknown, does not count: it may be recorded twice, and the next attempt counts.
     UPDATE webhook_endpoints e
     SET failing_since = coalesce(e.failing_since, moment), failures_since_success = e.failures_since_success + 1,
       state = CASE WHEN gone THEN 'disabled' ELSE e.state END,

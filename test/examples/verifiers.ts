@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { needs, pythonWithCryptography, type Part } from '../support/needs';
 
-const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
+export const EXAMPLES = join(__dirname, '../../examples/verify-webhook');
 
 /** How to run the verifier of a language; `build` first, in a folder of its own that holds a copy of the examples. */
 interface Language {

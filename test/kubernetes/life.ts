@@ -19,8 +19,8 @@ const soon = (check: () => boolean | Promise<boolean>, what: string) => until(ch
 const upgrade = (project: Cluster, tag: string, more = '') =>
   project.page(INSTALL, { '--wait': `--set image.tag=${tag}${more} --wait` });
 
-/** Takes a part of a node, during `task`. */
-async function besides(project: Cluster, cpu: string, task: () => Promise<void>): Promise<void> {
+/** During `task` another pod requests so much of node1. */
+async function withFiller(project: Cluster, cpu: string, task: () => Promise<void>): Promise<void> {
   const image = 'cluster.local/pause:1';
   const spec = {
     nodeName: 'node1',
@@ -35,13 +35,13 @@ async function besides(project: Cluster, cpu: string, task: () => Promise<void>)
 }
 
 /**
- * A release by the command of the page, with room on two nodes, as many as it asks for. One has more to spare: where the pods of the release before
- * count, it gets all new ones.
+ * A release by the command of the page, with room on two nodes, as many as it asks for. One has more room: if the spread counts the pods of the release
+ * before, all new ones come to stand there.
  */
 export async function releases(scene: Scene): Promise<void> {
   const { project } = scene;
   await unnoticed(scene, () =>
-    besides(project, '300m', async () => {
+    withFiller(project, '300m', async () => {
       await upgrade(project, '0.1.1');
       spread(await project.settled(SECOND));
     }),
@@ -63,7 +63,7 @@ export async function crowded(scene: Scene): Promise<void> {
     );
     deepStrictEqual([...new Set(requested.split(' '))], ['{"cpu":"250m","memory":"384Mi"}']);
     // Of 1.9 CPUs, 1 is ours.
-    await besides(project, '700m', async () => {
+    await withFiller(project, '700m', async () => {
       await project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
       const waiting =
         'kubectl get pods -o jsonpath=\'{.items[*].status.conditions[?(@.reason=="Unschedulable")].message}\'';

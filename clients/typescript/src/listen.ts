@@ -13,8 +13,8 @@ import { readWebhookKeys } from './verify-webhook.js';
 const HELP = `Usage: API_KEY=sk_test_… BASE_URL=https://… partner-finance listen --forward-to URL [--position FILE]
 
 Forwards the webhooks of your sandbox to a receiver on your machine. It reads them with your key, so it needs no registered
-endpoint and no tunnel. Each is signed in both forms with a secret that is printed at the start. The events of an application are
-sent in order: one that is not answered with 2xx is sent again, and the later ones wait for it.
+endpoint and no tunnel. Each has Service-Signature and the headers of Standard Webhooks, by a secret that is printed at the start. The
+events of an application are sent in order: one that is not answered with 2xx is sent again, and the later ones wait for it.
 
   --forward-to URL  where to POST, such as http://localhost:3000/webhooks
   --position FILE   keeps the secret and what was forwarded, so that the next start continues

@@ -10,6 +10,7 @@ import { storeRow } from '../../../test/support/partner-events';
 import { startNode, type ProjectProcess } from '../../../testbed/project-process';
 import { runDirectory } from '../../../testbed/temporary-directory';
 import { BAD_SECRETS, keyMaterialOf, SECRET } from '../../../test/examples/forgeries';
+import { EXAMPLES, verifyIn } from '../../../test/examples/verifiers';
 import { installPackage } from './built-package';
 
 /** `partner-finance listen` as a process of its own, between the real service, which has no endpoint, and a receiver on this machine. */
@@ -139,21 +140,11 @@ test('forwards the events of an application in order, in their own bytes, signed
     expect(body).toBe(stored.get(headers['webhook-id']));
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
   }
-  const SECRETS = /^Secret: (\S+)$/m.exec(listening.output())?.[1] ?? '';
-  const verify = (environment: Record<string, string>) =>
-    execFileSync('node', ['try.mjs'], {
-      cwd: join(__dirname, '../../../examples/verify-webhook/node'),
-      env: { ...process.env, SECRETS, ...environment },
-      input: received[0]?.body ?? '',
-    }).toString();
-  const header = (name: string) => String(received[0]?.headers[name]);
-  const standard = {
-    WEBHOOK_ID: header('webhook-id'),
-    WEBHOOK_TIMESTAMP: header('webhook-timestamp'),
-    WEBHOOK_SIGNATURE: header('webhook-signature'),
-  };
-  for (const form of [{ SERVICE_SIGNATURE: header('service-signature') }, standard])
-    expect(verify(form)).toBe('verified\n');
+  const known = /^Secret: (\S+)$/m.exec(listening.output())?.[1];
+  const { headers = {}, body = '' } = received[0] ?? {};
+  const given = { headers, body, known, now: Math.floor(Date.now() / 1_000) };
+  for (const form of ['Service-Signature', 'Standard Webhooks'] as const)
+    expect(await verifyIn(EXAMPLES, 'Node', { ...given, form })).toBe('verified');
   expect(listening.output()).toMatch(new RegExp(`${first} 9 credit_application.refunded -> 204 in \\d+ ms`));
 });
 
