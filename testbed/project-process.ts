@@ -88,7 +88,7 @@ export function startNode(args: readonly string[], { cwd, environment, channel }
   };
 }
 
-interface ProgramWithFiles {
+export interface ProgramWithFiles {
   /** For what it emits, and its folder. */
   readonly name: string;
   /** The folder has to be on it, which is how the watchdog finds the process. */
@@ -131,8 +131,3 @@ export async function startWithFiles({
   }
   return { ...program, file, close };
 }
-
-/** The command of a process of the service. */
-export const serviceCommand =
-  (...args: readonly string[]): ProgramWithFiles['command'] =>
-  (file) => [process.execPath, '--import', 'tsx', ...args, `--files=${file('.')}`];

@@ -5,6 +5,9 @@ export const succeeds = (attempt: Promise<unknown>) =>
     () => false,
   );
 
+/** After a long wait it looks more rarely: to ask a process that starts costs as much as its start. */
+const MOST_MS = 200;
+
 /** Waits until something holds. @throws with the last fault when it does not in time. */
 export async function until(
   check: () => boolean | Promise<boolean>,
@@ -12,10 +15,12 @@ export async function until(
   timeoutMs = 20_000,
   everyMs = 25,
 ): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     if (await check()) return;
-    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    const pauseMs = Math.max(everyMs, Math.min(waitedMs / 10, MOST_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -251,8 +251,14 @@ async function recorded({ database }: Ground): Promise<void> {
 
 /** Cancels what is left of a cell, so that the next one is not measured beside it. */
 async function forget({ database }: Ground): Promise<void> {
+  // Workers lock a notification before its delivery.
   await database.sql`
-    with gone as (delete from deliveries returning notification_id)
+    with left_over as (
+      select n.notification_id from notifications n join deliveries using (notification_id)
+      order by n.notification_id for update of n),
+    gone as (
+      delete from deliveries d using left_over l where d.notification_id = l.notification_id
+      returning d.notification_id)
     update notifications n set end_state = 'cancelled', end_reason = 'operator', ended_at = service_now()
     from gone where n.notification_id = gone.notification_id`;
 }

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import document from '../../contracts/openapi.json';
 import { connectPartner } from '../../dev/partner';
 import { type ApiProcess, startApiProcess } from '../support/api-process';
+import { compileProduct } from '../support/compiled';
 import { openDatabaseAt } from '../support/database';
 import { addMerchant } from '../support/merchants';
+import { offerOnDemand } from '../support/on-demand';
 import { addPartner } from '../support/partner-events';
 import { startOwnPostgres } from '../../testbed/own-postgres';
 import { migrateWithLogins } from '../../testbed/roles';
@@ -54,6 +56,7 @@ async function main(): Promise<void> {
 async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
   // What is being tried is the API; how durable the quotes of a fuzzer are does not matter.
   const postgres = await startOwnPostgres({ fsync: 'off' });
+  const withdraw = await offerOnDemand({ compiled: () => compileProduct(directory) });
   try {
     await migrateWithLogins(postgres.url);
     const key = await fill(postgres.url);
@@ -68,6 +71,7 @@ async function fuzz(schemathesis: string, directory: string): Promise<boolean> {
       await api.close();
     }
   } finally {
+    await withdraw();
     await postgres.close();
   }
 }

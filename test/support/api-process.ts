@@ -2,7 +2,8 @@ import { Agent } from 'undici';
 import { freePort } from '../../dev/ports';
 import { expectDocumented } from './contract';
 import { answersOk, callOver, internalPages, type CallOptions } from '../../testbed/http-call';
-import { serviceCommand, startWithFiles } from '../../testbed/project-process';
+import { startWithFiles } from '../../testbed/project-process';
+import { serviceCommand } from './compiled';
 import { asRole } from '../../testbed/roles';
 import { createTestTls } from '../../testbed/tls';
 
@@ -22,7 +23,7 @@ export async function startApiProcess(options: ApiProcessOptions) {
   const internalPort = await freePort();
   const api = await startWithFiles({
     name: 'api-process',
-    command: serviceCommand('bin/api.ts', ...(options.args ?? [])),
+    command: await serviceCommand('bin/api.ts', options),
     files: { 'cert.pem': tls.cert, 'key.pem': tls.key },
     environment: (file) => ({
       DATABASE_URL: asRole(options.databaseUrl, 'api'),

@@ -5,6 +5,7 @@ import { buildPackage } from '../../clients/typescript/test/built-package';
 import { startPostgres } from '../../dev/postgres';
 import { collectEmitted, searchEmitted } from '../../testbed/emitted';
 import { freePort } from '../../dev/ports';
+import { compileProduct } from './compiled';
 import { rememberNeeds, reportMissing } from './needs';
 import { offerOnDemand } from './on-demand';
 import { temporalOfRun } from './temporal-run';
@@ -46,7 +47,12 @@ export default async function globalSetup(): Promise<void> {
     buildPackage(built);
     return { built };
   };
-  const withdraw = await offerOnDemand({ ...temporal.starters, client, tls: () => createTestTls() });
+  const withdraw = await offerOnDemand({
+    ...temporal.starters,
+    client,
+    compiled: () => compileProduct(directory),
+    tls: () => createTestTls(),
+  });
   const stop = async () => {
     await withdraw();
     await Promise.all([server.stop(), temporal.stop()]);

@@ -3,7 +3,8 @@ import { until } from '../../testbed/until';
 import { emittedBy } from '../../testbed/emitted';
 import { freePort } from '../../dev/ports';
 import { demand } from './on-demand';
-import { serviceCommand, startWithFiles } from '../../testbed/project-process';
+import { startWithFiles } from '../../testbed/project-process';
+import { serviceCommand } from './compiled';
 import { asRole } from '../../testbed/roles';
 import type { SharedBundle } from './temporal-run';
 
@@ -18,7 +19,9 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
   const worker = await startWithFiles({
     name: 'worker-process',
     // As deployed (docker-compose.yml).
-    command: serviceCommand('--require', './worker/workflow-thread.cjs', 'test/support/worker-program.ts'),
+    command: await serviceCommand('test/support/worker-program.ts', {
+      node: ['--require', './worker/workflow-thread.cjs'],
+    }),
     files: { 'ca.pem': receiver.ca },
     environment: (file) => ({
       DATABASE_URL: asRole(databaseUrl, 'worker'),
@@ -56,14 +59,14 @@ export async function startWorkerProcess(options: TestWorkerOptions) {
       until(async () => (await readiness()).reason.includes(what), `it names ${what}`, 60_000),
     /** Waits until it can do its work. @throws with its output when that takes too long, or it has ended. */
     async ready(timeoutMs = 60_000) {
-      const deadline = performance.now() + timeoutMs;
-      for (;;) {
-        const { status, reason } = await readiness();
-        if (status === 200) return;
-        if (performance.now() > deadline || !worker.running())
-          throw new Error(`the worker is not ready (${reason}):\n${worker.output()}`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      let last = { status: 0, reason: 'not asked' };
+      const decided = async () => {
+        last = await readiness();
+        return last.status === 200 || !worker.running();
+      };
+      await until(decided, 'the worker is ready', timeoutMs, 50).catch(() => undefined);
+      if (last.status !== 200)
+        throw new Error(`the worker is not ready (${last.reason}):\n${worker.output()}`);
     },
     /** Its `/metrics`, as Prometheus waits for it. @throws unless it answers 200 within 10 s. */
     metrics: async () => {
