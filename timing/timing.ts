@@ -80,8 +80,12 @@ export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
+/** Timers are this late on a busy machine. One that is later tells that the process stood still. */
+const STOOD_STILL_MS = 50;
+
 /**
- * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. The work continues, and
+ * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. When this process stood still, frozen or busy, it
+ * waits as much longer, at most twice as long in all: what came meanwhile has not been read yet. The work continues, and
  * its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
  * One that was sent is left to `statement_timeout`, because postgres.js 3.4.9 would take the answer to
  * a cancelled statement for that of the next one.
@@ -97,13 +101,19 @@ export async function withTimeout<T>(
   let timer: NodeJS.Timeout | undefined;
   let abort: () => void = () => undefined;
   const end = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
+    const dueAt = performance.now() + ms;
+    const over = () => {
       // Cancelling makes the query fail with an error of its own, so the caller gets the timeout's first.
       setImmediate(() => {
         const { state, cancel } = work as { state?: object | null; cancel?: () => void };
         if (state === null) cancel?.call(work);
       });
       reject(typeof what === 'string' ? new TimeoutError(`${what}: no answer within ${ms} ms`) : what());
+    };
+    timer = setTimeout(() => {
+      const lateMs = performance.now() - dueAt;
+      if (lateMs < STOOD_STILL_MS) over();
+      else timer = setTimeout(over, Math.min(lateMs, ms));
     }, ms);
     abort = () => reject(signal?.reason as Error);
     if (signal?.aborted) abort();

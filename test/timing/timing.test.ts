@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../timing/timing';
 import { useDatabase } from '../support/database';
@@ -10,6 +11,20 @@ const never = new Promise<never>(() => undefined);
 
 it('throws what `late` makes when time is up', async () => {
   await expect(withTimeout(never, 1, late)).rejects.toThrow('late');
+});
+
+it('hears an answer that came while this process stood still', async () => {
+  const reading = withTimeout(readFile(__filename, 'utf8'), 50, late);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  await expect(reading).resolves.toContain('stood still');
+});
+
+it('waits no longer than twice for what never comes, however long this process stood still', async () => {
+  const waiting = withTimeout(never, 100, late);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  const movesAt = performance.now();
+  await expect(waiting).rejects.toThrow('late');
+  expect(performance.now() - movesAt).toBeLessThan(500);
 });
 
 it('throws the reason of the signal, also when it had been aborted before', async () => {

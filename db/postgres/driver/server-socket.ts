@@ -32,8 +32,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const { url: single, servers, leaderOnly } = readServers(databaseUrl);
   const { url, tls } = readServerTls(single);
   const ours = <Socket extends net.Socket>(socket: Socket) => {
-    if (quietMs > 0)
-      socket.setTimeout(quietMs, () => socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`)));
+    if (quietMs > 0) socket.setTimeout(quietMs, () => endSilent(socket, quietMs));
     return refuseLeftovers(withoutBackPressure(failAgainAtClose(failAtFatalError(socket))));
   };
   if (leaderOnly || servers.length > 1) {
@@ -54,6 +53,14 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, failedSocket);
   };
   return { url, socket };
+}
+
+// A process that stood still comes to its timers first, and then to what has arrived meanwhile.
+function endSilent(socket: net.Socket, quietMs: number): void {
+  const { bytesRead } = socket;
+  setTimeout(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy(new Error(`Postgres was silent for ${quietMs} ms`));
+  });
 }
 
 // A socket that fails at its first write, so that postgres.js connects again.

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { once } from 'node:events';
+import { readFile } from 'node:fs';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
@@ -224,14 +225,25 @@ describe('a connection that closes', () => {
   let database: Database;
   beforeAll(() => void (database = open(1, clone.url, STATEMENT_TIMEOUT_MS)));
 
+  /** This process is frozen for longer than a silent connection is kept. */
+  const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
+
+  test('an answer that came while this process stood still is read, and its connection kept', async () => {
+    const [before] = await database.sql`select pg_backend_pid() as pid`;
+    const answer = database.sql`select pg_backend_pid() as pid, pg_sleep(0.05)`.execute();
+    await sleep(20);
+    // In the phase of sockets: timers that are due come next, and what has arrived after them.
+    readFile(__filename, standStill);
+    expect(await answer).toMatchObject([{ pid: before?.['pid'] as number }]);
+  }, 15_000);
+
   test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
     await database.sql`select 1`;
     const made = new Promise((settled) => {
       setTimeout(() => void database.sql`select 1`.then(settled, settled), QUIET_MS + 50);
     });
-    // This process is frozen for longer than a silent connection is kept, and finds two timers due at once: first its connection is
-    // given up, then it is used.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
+    // It finds two timers due at once: first its connection is given up, then it is used.
+    standStill();
     await made;
     await expect(database.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
   }, 15_000);
