@@ -6,6 +6,8 @@ import { createTestTls } from './tls';
 export interface ProxiedApi {
   readonly port: number;
   readonly internalPort: number;
+  /** Where the proxy asks whether it is ready. Default: the internal listener. */
+  readonly readyPort?: number;
 }
 
 /** A real HAProxy with deploy/proxy/haproxy.cfg as it is; only addresses differ, which come from the environment. */
@@ -17,11 +19,14 @@ export type HaProxy = Awaited<ReturnType<typeof startHaProxy>>;
  */
 export async function startHaProxy(api: ProxiedApi, another?: ProxiedApi) {
   const tls = await createTestTls();
-  const apis = [api, another ?? { port: await freePort(), internalPort: await freePort() }];
+  const apis: readonly ProxiedApi[] = [
+    api,
+    another ?? { port: await freePort(), internalPort: await freePort() },
+  ];
   const [https = 0, http = 0, internal = 0, lenders = 0] = await freeLowPorts(4);
-  const addresses = apis.flatMap(({ port, internalPort }, at) => [
+  const addresses = apis.flatMap(({ port, internalPort, readyPort = internalPort }, at) => [
     [`API_${at + 1}`, `127.0.0.1:${port}`],
-    [`API_${at + 1}_READY`, String(internalPort)],
+    [`API_${at + 1}_READY`, String(readyPort)],
     [`API_${at + 1}_INTERNAL`, `127.0.0.1:${internalPort}`],
   ]);
   const serves = async () => {

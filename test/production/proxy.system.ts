@@ -3,6 +3,7 @@ import { connect } from 'node:tls';
 import { exchange, expectRefusal, openTls, quoteBytes, requestBytes, SECURITY_HEADERS } from '../hostile/raw';
 import { startTestApi, type TestApi } from '../support/api';
 import { goodQuote } from '../../testbed/values';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 import { until } from '../../testbed/until';
 import { startHaProxy, type HaProxy } from '../../testbed/haproxy';
 import { fileNeeds } from '../support/needs';
@@ -154,6 +155,31 @@ describe('the log', () => {
   });
 });
 
+describe('a process that says too late that it is ready', () => {
+  let ready: TcpProxy;
+  let other: HaProxy;
+  beforeAll(async () => {
+    ready = await startTcpProxy({ port: api.internalPort });
+    other = await startHaProxy({ ...api, readyPort: ready.port });
+  });
+  afterAll(async () => {
+    await other?.close();
+    await ready?.close();
+  });
+
+  test('is asked all the same when there is no other', async () => {
+    const health = async (status: number) => (await fetch(other.healthUrl)).status === status;
+    const at = (url: string) => ({ port: Number(new URL(url).port), ca: other.ca });
+    ready.freeze();
+    await until(() => health(503), 'it counts as down');
+    expect((await exchange(at(other.url), quoteBytes(api))).answers).toMatchObject([{ status: 200 }]);
+    const document = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n';
+    expect((await exchange(at(other.lendersUrl), document)).answers).toMatchObject([{ status: 200 }]);
+    ready.unfreeze();
+    await until(() => health(200), 'it is up again');
+  }, 60_000);
+});
+
 test('a reload or stop closes no connection on which a call may be under way', async () => {
   const other = await startHaProxy(api);
   const socket = openTls({ port: Number(new URL(other.url).port), ca: other.ca });
@@ -213,7 +239,8 @@ describe('an address that floods', () => {
     keyed.write(quoteBytes(api));
     const [answer] = (await once(keyed, 'data')) as [Buffer];
     expect(answer.toString()).toContain('200 OK');
-    expect((await fetch(other.healthUrl)).status).toBe(200);
+    // The API, in this test's process, may have been too busy to say that it is ready.
+    await until(async () => (await fetch(other.healthUrl)).status === 200, 'it is up');
     expect((await exchange(fresh, quoteBytes(api))).answers).toMatchObject([{ status: 200 }]);
     for (const socket of [keyed, ...idle]) socket.destroy();
     await other.close();
