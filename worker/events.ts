@@ -160,7 +160,7 @@ export function createWorkerMetrics(options: { readonly build: string | null; re
   const outboxLag = new Histogram({
     name: 'pfqs_outbox_lag_seconds',
     help: 'From the commit of a notification to the start of its workflow; not of resends and releases.',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1_800],
     registers,
   });
   const ended = counter(
