@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { startOutside } from '../containers/partner';
 import type { Served } from '../containers/scene';
 import type { Handbook } from './handbook';
@@ -35,7 +35,9 @@ export async function runSteps<Scene extends Served & { readonly project: Handbo
       },
     ],
   ];
-  const results: { title: string; status: 'passed' | 'failed' }[] = [];
+  const results: { fullName: string; status: 'passed' | 'failed'; failureMessages: string[] }[] = [];
+  const failed = (fullName: string, why: string) =>
+    results.push({ fullName, status: 'failed', failureMessages: [why] });
   for (const [title, step] of all) {
     const startedAt = Date.now();
     const error = await step(scene).then(
@@ -43,15 +45,18 @@ export async function runSteps<Scene extends Served & { readonly project: Handbo
       (reason: unknown) => reason,
     );
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    results.push({ title, status: error === undefined ? 'passed' : 'failed' });
     console.log(`${error === undefined ? '✓' : '✗'} ${title} (${seconds} s)`);
-    if (error === undefined) continue;
+    if (error === undefined) {
+      results.push({ fullName: title, status: 'passed', failureMessages: [] });
+      continue;
+    }
+    failed(title, inspect(error));
     console.error(error);
     // What follows needs what came before.
     console.error((await project.try(diagnose)).out.slice(-12_000));
     if (!values['keep']) break;
   }
-  for (const [title] of all.slice(results.length)) results.push({ title, status: 'failed' });
+  for (const [title] of all.slice(results.length)) failed(title, 'not run');
   const passed = results.every(({ status }) => status === 'passed');
   if (typeof values['outputFile'] === 'string') {
     const report = { name: file, status: passed ? 'passed' : 'failed', assertionResults: results };
