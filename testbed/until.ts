@@ -5,8 +5,8 @@ export const succeeds = (attempt: Promise<unknown>) =>
     () => false,
   );
 
-/** After a long wait it looks more rarely: to ask a process that starts costs as much as its start. */
-const MOST_MS = 200;
+/** Longest pause between two looks, which grows with the wait: looking every 25 ms takes CPU from what is waited for. */
+const LONGEST_PAUSE_MS = 200;
 
 /** Waits until something holds. @throws with the last fault when it does not in time. */
 export async function until(
@@ -20,7 +20,7 @@ export async function until(
     if (await check()) return;
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    const pauseMs = Math.max(everyMs, Math.min(waitedMs / 10, MOST_MS));
+    const pauseMs = Math.max(everyMs, Math.min(waitedMs / 10, LONGEST_PAUSE_MS));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -80,13 +80,12 @@ export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** Timers are this late on a busy machine. One that is later tells that the process stood still. */
+/** A timer that is later than this tells that the process stood still. */
 const STOOD_STILL_MS = 50;
 
 /**
- * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. When this process stood still, frozen or busy, it
- * waits as much longer, at most twice as long in all: what came meanwhile has not been read yet. The work continues, and
- * its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
+ * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. When this process stood still, frozen or busy,
+ * it then waits for as long again, at most `ms`: what arrived meanwhile has not been read yet. The work continues, and its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
  * One that was sent is left to `statement_timeout`, because postgres.js 3.4.9 would take the answer to
  * a cancelled statement for that of the next one.
  * @param what names the work in the error's message, or makes the error

@@ -167,7 +167,7 @@ describe('a process that says too late that it is ready', () => {
     await ready?.close();
   });
 
-  test('is asked all the same when there is no other', async () => {
+  test('gets calls all the same when there is no other', async () => {
     const health = async (status: number) => (await fetch(other.healthUrl)).status === status;
     const at = (url: string) => ({ port: Number(new URL(url).port), ca: other.ca });
     ready.freeze();

@@ -18,7 +18,7 @@ interface Compiled {
  * Compiles the product once for a run, file by file. The suites start some two hundred processes of it; from sources (`--import tsx`)
  * each needs a second of CPU more until it serves.
  */
-export function compileProduct(directory: string): Promise<Compiled> {
+export async function compileProduct(directory: string): Promise<Compiled> {
   // Not a dependency of ours: the compiler of tsx.
   const esbuild = createRequire(require.resolve('tsx'))('esbuild') as {
     build: (options: object) => Promise<unknown>;
@@ -40,21 +40,20 @@ export function compileProduct(directory: string): Promise<Compiled> {
      process.argv.splice(1, 2, path.join(root, process.argv[2]));
      _load(process.argv[1], null, true);`,
   );
-  return esbuild
-    .build({
-      absWorkingDir: root,
-      entryPoints,
-      outdir,
-      outbase: root,
-      format: 'cjs',
-      platform: 'node',
-      target: 'node20',
-      logLevel: 'warning',
-    })
-    .then(() => ({ program }));
+  await esbuild.build({
+    absWorkingDir: root,
+    entryPoints,
+    outdir,
+    outbase: root,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
+  });
+  return { program };
 }
 
-/** The command of a process of the service. */
+/** The command that runs a file of the service, such as `bin/api.ts`. @param options.node options of Node, before the file */
 export async function serviceCommand(
   file: string,
   options: { readonly node?: readonly string[]; readonly args?: readonly string[] } = {},
