@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { SENDS_PER_FAST_ENDPOINT } from '../domain/delivery-now';
+import { startDeadline } from '../timing/timing';
 import { DeliveryFault, faultOfOpenConnection, unreadable } from './faults';
 
 /** Bytes of an answer's status line and headers: Node's own default. */
@@ -63,7 +64,7 @@ export function exchange(
     let settled = false;
     const settle = (outcome: () => void) => {
       settled = true;
-      clearTimeout(timer);
+      stopDeadline();
       signal.removeEventListener('abort', abort);
       outcome();
     };
@@ -73,7 +74,9 @@ export function exchange(
       socket.destroy();
     };
     const abort = () => fail(signal.reason as Error);
-    const timer = setTimeout(() => fail(new DeliveryFault('timeout', 'no answer in time')), headersMs);
+    const stopDeadline = startDeadline(headersMs, () =>
+      fail(new DeliveryFault('timeout', 'no answer in time')),
+    );
     signal.addEventListener('abort', abort, { once: true });
 
     let heads: Buffer = Buffer.alloc(0);

@@ -8,6 +8,7 @@ import {
   type SentWebhook,
 } from '../domain/delivery-outcome';
 import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlCheck } from '../domain/webhook';
+import { startDeadline } from '../timing/timing';
 import { createAddressGuard, openConnection } from './connect';
 import { checkHeaders, Connection, ConnectionPool, exchange, type Answer } from './exchange';
 import { codeOf, DeliveryFault, unreadable } from './faults';
@@ -114,7 +115,7 @@ export function createSender(options: SenderOptions): Sender {
     let address: string | null = null;
     let addresses: readonly string[] = [];
     const tooLong = () => end.abort(new DeliveryFault('timeout', 'the exchange took too long'));
-    const timer = setTimeout(tooLong, timeouts.totalMs);
+    const stop = startDeadline(timeouts.totalMs, tooLong);
     try {
       const answered = await post(
         input,
@@ -141,7 +142,7 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = { kind: 'failed', failure, durationMs: elapsed(), ...none } as const;
       return { outcome, answer: null, address, addresses, detail, clockSkewMs: null };
     } finally {
-      clearTimeout(timer);
+      stop();
     }
   }
 
@@ -182,7 +183,7 @@ function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSign
     let keptLength = 0;
     let readLength = 0;
     const finish = () => {
-      clearTimeout(timer);
+      stopDeadline();
       signal.removeEventListener('abort', stop);
       resolve(toText(response, kept.subarray(0, keptLength)));
     };
@@ -190,7 +191,7 @@ function readAnswer(response: IncomingMessage, bodyMs: number, signal: AbortSign
       response.destroy();
       finish();
     };
-    const timer = setTimeout(stop, bodyMs);
+    const stopDeadline = startDeadline(bodyMs, stop);
     response.on('data', (chunk: Buffer) => {
       keptLength += chunk.copy(kept, keptLength);
       readLength += chunk.length;

@@ -24,3 +24,6 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
+
+/** Stops this thread, as in a process that is frozen or busy: what arrives meanwhile is read afterwards. */
+export const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

@@ -84,8 +84,23 @@ export class TimeoutError extends Error {
 const STOOD_STILL_MS = 50;
 
 /**
- * Waits for `work` for at most `ms` milliseconds, and until `signal` aborts. When this process stood still, frozen or busy,
- * it then waits for as long again, at most `ms`: what arrived meanwhile has not been read yet. The work continues, and its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
+ * Calls `over` in `ms` milliseconds. When this process stood still, frozen or busy, it waits for as long
+ * again, at most `ms`: what arrived meanwhile has not been read yet.
+ * @returns ends the wait
+ */
+export function startDeadline(ms: number, over: () => void): () => void {
+  const dueAt = performance.now() + ms;
+  let timer = setTimeout(() => {
+    const lateMs = performance.now() - dueAt;
+    if (lateMs < STOOD_STILL_MS) over();
+    else timer = setTimeout(over, Math.min(lateMs, ms));
+  }, ms);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * Waits for `work` until the deadline in `ms` milliseconds, and until `signal` aborts. The work continues,
+ * and its outcome is then ignored. Only a postgres.js query that still waits for a connection is cancelled.
  * One that was sent is left to `statement_timeout`, because postgres.js 3.4.9 would take the answer to
  * a cancelled statement for that of the next one.
  * @param what names the work in the error's message, or makes the error
@@ -97,23 +112,17 @@ export async function withTimeout<T>(
   what: string | (() => Error),
   signal?: AbortSignal,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let stop: () => void = () => undefined;
   let abort: () => void = () => undefined;
   const end = new Promise<never>((_resolve, reject) => {
-    const dueAt = performance.now() + ms;
-    const over = () => {
+    stop = startDeadline(ms, () => {
       // Cancelling makes the query fail with an error of its own, so the caller gets the timeout's first.
       setImmediate(() => {
         const { state, cancel } = work as { state?: object | null; cancel?: () => void };
         if (state === null) cancel?.call(work);
       });
       reject(typeof what === 'string' ? new TimeoutError(`${what}: no answer within ${ms} ms`) : what());
-    };
-    timer = setTimeout(() => {
-      const lateMs = performance.now() - dueAt;
-      if (lateMs < STOOD_STILL_MS) over();
-      else timer = setTimeout(over, Math.min(lateMs, ms));
-    }, ms);
+    });
     abort = () => reject(signal?.reason as Error);
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
@@ -121,7 +130,7 @@ export async function withTimeout<T>(
   try {
     return await Promise.race([end, work]);
   } finally {
-    clearTimeout(timer);
+    stop();
     signal?.removeEventListener('abort', abort);
   }
 }

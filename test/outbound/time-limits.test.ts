@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs';
 import type { Socket } from 'node:net';
-import { until } from '../../testbed/until';
+import { standStill, until } from '../../testbed/until';
 import {
   closeAll,
   closeLater,
@@ -61,6 +62,25 @@ test('a body that drips is a success, decided at the headers; it is read for no 
   expect(answer).toMatch(/^x+$/);
   expectAbout(tookMs, SHORT.bodyMs);
   await until(() => receiver.open() === 0, 'its connection is closed', 5_000);
+});
+
+test.each([
+  ['answer', '', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+  ['rest of an answer', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'ok'],
+])('the %s that came while this process stood still is heard', async (_what, first, then) => {
+  const { outcome, answer } = await sendOnce(
+    (socket) => {
+      if (first !== '') socket.write(first);
+      // In the phase of sockets: all limits are due next, and what has arrived is read after them.
+      readFile(__filename, () => {
+        socket.write(then);
+        standStill(2 * SHORT.totalMs);
+      });
+    },
+    { timeouts: SHORT },
+  );
+  expect(outcome).toMatchObject({ kind: 'delivered', httpStatus: 200 });
+  expect(answer).toBe('ok');
 });
 
 test('a handshake that never comes is given up at the limit for connecting', async () => {

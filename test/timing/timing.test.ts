@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../timing/timing';
+import { standStill } from '../../testbed/until';
 import { useDatabase } from '../support/database';
 
 /** Far beyond the test's own time limit: whoever waits for it has failed. */
 const NEVER_MS = 3_600_000;
 
 const late = () => new Error('late');
-/** As a process that is frozen or busy. */
-const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const never = new Promise<never>(() => undefined);
 
 it('throws what `late` makes when time is up', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
 import type { Sql } from '../../../../db/postgres/driver/client';
 import { serverSocket } from '../../../../db/postgres/driver/server-socket';
+import { standStill } from '../../../../testbed/until';
 import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
 import { startTcpProxy } from '../../../support/tcp-proxy';
 
@@ -226,14 +227,14 @@ describe('a connection that closes', () => {
   beforeAll(() => void (database = open(1, clone.url, STATEMENT_TIMEOUT_MS)));
 
   /** This process is frozen for longer than a silent connection is kept. */
-  const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, QUIET_MS + 500);
+  const standStillForLong = () => standStill(QUIET_MS + 500);
 
   test('an answer that came while this process stood still is read, and its connection kept', async () => {
     const [before] = await database.sql`select pg_backend_pid() as pid`;
     const answer = database.sql`select pg_backend_pid() as pid, pg_sleep(0.05)`.execute();
     await sleep(20);
     // In the phase of sockets: timers that are due come next, and what has arrived after them.
-    readFile(__filename, standStill);
+    readFile(__filename, standStillForLong);
     expect(await answer).toMatchObject([{ pid: before?.['pid'] as number }]);
   }, 15_000);
 
@@ -243,7 +244,7 @@ describe('a connection that closes', () => {
       setTimeout(() => void database.sql`select 1`.then(settled, settled), QUIET_MS + 50);
     });
     // It finds two timers due at once: first its connection is given up, then it is used.
-    standStill();
+    standStillForLong();
     await made;
     await expect(database.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
   }, 15_000);
