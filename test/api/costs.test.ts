@@ -346,7 +346,3 @@ test('the progress of a recovery is read once for all that ask at the same time'
   expect(new Set((await Promise.all(asked)).map((one) => one?.resent))).toEqual(new Set([EACH]));
   expect(plans.filter(({ plan }) => rowsOf(plan) >= EACH)).toHaveLength(1);
 });
-
-test('every statement that routes have has an entry', () => {
-  expect(Object.keys(COSTS).toSorted()).toEqual(Object.keys(queries).toSorted());
-});

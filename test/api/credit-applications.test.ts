@@ -2,6 +2,7 @@ import { applicationEventText } from '../../contracts/webhook-event';
 import { applyOverdueEvents } from '../../db/applications/lender-events';
 import { useApi } from '../support/api';
 import { newReference } from '../support/applications';
+import { summaryLink } from '../support/finance-link';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { addMerchant, SHOP } from '../support/merchants';
 import { refusal } from '../../testbed/http-call';
@@ -24,9 +25,9 @@ beforeAll(async () => {
 });
 
 /** A quote of the shop, and what an integration reads off its links. */
-async function quoted(fields: Record<string, unknown> = {}, key = api.keys.test) {
+async function quoted(fields: Record<string, unknown> = {}) {
   const request = { merchant_id: SHOP, merchant_reference: 'basket 2041', ...fields };
-  const { data } = (await api.quote(request, { key })).body;
+  const { data } = (await api.quote(request)).body;
   return { quoteId: data.service_quote_id as string, products: data.products, data };
 }
 
@@ -40,10 +41,6 @@ const byParameters = (quoteId: string, fields: Record<string, unknown> = {}) => 
   merchant_reference: 'basket 2041',
   ...fields,
 });
-
-/** The link of a quote's summary, as a browser reads it. */
-const learnMore = (data: { summary: { finance_offer_summary: string } }) =>
-  /href="([^"]*)"/.exec(data.summary.finance_offer_summary)?.[1]?.replaceAll('&amp;', '&') ?? '';
 
 const event = (status: string, fields: Record<string, unknown> = {}) => ({
   lender_event_id: `le-${newReference()}`,
@@ -59,7 +56,7 @@ describe('opening an application', () => {
     });
     const links: string[] = [
       ...products.map(({ merchant_finance_url: link }: { merchant_finance_url: string }) => link),
-      learnMore(data),
+      summaryLink(data),
     ];
     expect(links).toHaveLength(4);
     for (const [at, link] of links.entries()) {
@@ -93,7 +90,7 @@ describe('opening an application', () => {
     ['M100001', 'whose amounts no product has'],
   ])('takes the summary’s link of %s: %s', async (merchant) => {
     const { data } = await quoted({ merchant_id: merchant });
-    expect(await lender.openLink(learnMore(data))).toMatchObject({ status: 200 });
+    expect(await lender.openLink(summaryLink(data))).toMatchObject({ status: 200 });
   });
 
   test('knows a raised deposit by its number, and in an older row by the answer', async () => {
@@ -105,7 +102,7 @@ describe('opening an application', () => {
       expect(data.deposit_adjustment.corrected_deposit).toBe('150.00');
       const values = row.includes('$2') ? [quoteId, '{"success":true}'] : [quoteId];
       await api.database.sql.unsafe(`update quotes set ${row} where quote_id = $1`, values);
-      expect(await lender.openLink(learnMore(data))).toMatchObject({ status: 200 });
+      expect(await lender.openLink(summaryLink(data))).toMatchObject({ status: 200 });
     }
   });
 
@@ -127,7 +124,7 @@ describe('opening an application', () => {
   test('takes the links of the longest finance page, although they are longer', async () => {
     const page = 'https://shop.example/?a=';
     const { products, data } = await quoted({ merchant_finance_url: page.padEnd(2_048, 'b') });
-    for (const link of [products[0].merchant_finance_url, learnMore(data)])
+    for (const link of [products[0].merchant_finance_url, summaryLink(data)])
       expect(await lender.openLink(link)).toMatchObject({ status: 200 });
   });
 
@@ -140,12 +137,6 @@ describe('opening an application', () => {
       { customer_deposit: 0, loan_amount: 900 },
     ])
       expect(await lender.open(byParameters(quoteId, fields))).toMatchObject({ status: 200 });
-  });
-
-  test('takes the environment from the key that made the quote', async () => {
-    const { quoteId } = await quoted({}, api.keys.live);
-    const live = await internalClient(api, { environment: 'live' });
-    expect((await live.open(byParameters(quoteId))).body.data.environment).toBe('live');
   });
 
   test('again answers the same to the letter, whatever has happened since; with another content it is refused', async () => {
@@ -177,7 +168,6 @@ describe('opening an application', () => {
     [400, 'INVALID_REQUEST', 'customer_deposit', { customer_deposit: '-1' }],
     [400, 'INVALID_REQUEST', 'lender', { lender: 'Lender A' }],
     [400, 'INVALID_REQUEST', 'lender_reference', { lender_reference: 'a\0b' }],
-    [400, 'INVALID_REQUEST', 'lender_reference', { lender_reference: 12345678 }],
     [400, 'INVALID_REQUEST', 'service_quote_id', { service_quote_id: 'qte_\0' }],
     [400, 'INVALID_REQUEST', 'credit_product', { credit_product: 'x'.repeat(201) }],
     [400, 'INVALID_REQUEST', 'merchant_reference', { merchant_reference: 'a&b' }],
@@ -190,7 +180,6 @@ describe('opening an application', () => {
     [400, 'INVALID_LENDER_REFERENCE', 'lender_reference', { lender: 'lender_b' }],
     [404, 'LENDER_NOT_FOUND', 'lender', { lender: 'lender_z' }],
     [404, 'QUOTE_NOT_FOUND', 'service_quote_id', { service_quote_id: 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6' }],
-    [404, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '24 months' }],
     [404, 'PRODUCT_NOT_QUOTED', 'credit_product', { credit_product: '10 months interest-free' }],
     [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '1000.00' }],
     [422, 'AMOUNTS_NOT_QUOTED', 'loan_amount', { loan_amount: '9'.repeat(40) }],
@@ -349,16 +338,11 @@ describe('telling a status', () => {
 
   test.each<[number, string, string, Record<string, unknown>]>([
     [400, 'MISSING_FIELD', 'lender_event_id', { lender_event_id: null, occurred_at: null }],
-    [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: '' }],
     [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: 'a b' }],
     [400, 'INVALID_REQUEST', 'lender_event_id', { lender_event_id: 'x'.repeat(129) }],
     [400, 'INVALID_REQUEST', 'status', { status: 'test' }],
     [400, 'INVALID_REQUEST', 'status', { status: 'constructor' }],
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-11-21' }],
-    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-11-21T12:00:00' }],
-    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2026-02-30T12:00:00Z' }],
-    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '0000-01-01T00:00:00Z' }],
-    [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: 1_795_262_400 }],
     [400, 'INVALID_REQUEST', 'occurred_at', { occurred_at: '2098-01-01T00:00:00Z' }],
   ])('%i %s for %s: %j', async (status, code, field, fields) => {
     expect(await lender.tell(await opened(), event('submitted', fields))).toMatchObject(
@@ -382,9 +366,7 @@ describe('telling a status', () => {
 
     test.each([
       ['declined', 'accepted', 'submitted'],
-      ['expired', 'accepted', 'submitted'],
       ['paid_out', 'cancelled', 'accepted activated'],
-      ['completed', 'cancelled', 'accepted activated paid_out'],
       ['signed', 'accepted', 'submitted'],
     ])('%s, then %s: stored, not applied, not sent, and noticed', async (from, to, before) => {
       const id = await opened();
@@ -429,13 +411,10 @@ describe('telling a status', () => {
     expect(await lender.tell(id, dated(4.9))).toMatchObject({ body: { data: { outcome: 'applied' } } });
   });
 
-  test.each(['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'app_1', '%00', '..', 'qte_01KAF1Z4Q0T6M5S7Y2W3X4V5B6'])(
-    'of %s is 404',
-    async (id) => {
-      expect((await lender.tell(id, event('submitted'))).status).toBe(404);
-      expect((await lender.read(id)).status).toBe(404);
-    },
-  );
+  test.each(['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'app_1', '%00', '..'])('of %s is 404', async (id) => {
+    expect((await lender.tell(id, event('submitted'))).status).toBe(404);
+    expect((await lender.read(id)).status).toBe(404);
+  });
 });
 
 test('every request is logged once with its service key, and counted by its route', async () => {

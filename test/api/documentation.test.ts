@@ -1,11 +1,12 @@
 import { stringify } from 'node:querystring';
 import { signEd25519, hmacSha256 } from '../../outbound/sender';
-import type { z } from 'zod';
+import { z } from 'zod';
+import { serializer } from '../../api/answers';
 import { methodAndPath, type Operation } from '../../api/operation';
 import { lenderOperations } from '../../api/routes/credit-applications';
 import { partnerOperations } from '../../api/routes/operations';
 import { REFUSALS } from '../../contracts/errors';
-import { quoteRequest } from '../../contracts/quote-request';
+import { FINANCE_URL_PATTERN, financeUrlFault, quoteRequest } from '../../contracts/quote-request';
 import {
   applicationEventExamples,
   applicationEventSchema,
@@ -112,4 +113,18 @@ test('the example request is answered like the example response', async () => {
   expect(quoteResponseSchema.parse(expected)).toEqual(expected);
   expect(received.data.summary).toEqual(expected.data.summary);
   expect(received.data.products[0]).toEqual(expected.data.products[0]);
+});
+
+test('an undeclared field does not leave', () => {
+  const serialize = serializer(z.object({ open: z.string() }));
+  expect(serialize({ open: 'yes', hidden: 'no' } as { open: string })).toBe('{"open":"yes"}');
+});
+
+test('a URL that we accept is written as any JSON writer would, with every character that may stand in one', () => {
+  const serialize = serializer(z.object({ url: z.string().meta({ pattern: FINANCE_URL_PATTERN }) }));
+  const characters = Array.from({ length: 0x1_1000 }, (_, code) => String.fromCodePoint(code));
+  const accepted = characters.filter((one) => financeUrlFault(`https://shop.example/?${one}`) === null);
+  expect(accepted.length).toBeGreaterThan(60_000);
+  const url = `https://shop.example/?${accepted.join('')}`;
+  expect(serialize({ url })).toBe(JSON.stringify({ url }));
 });

@@ -1,7 +1,9 @@
 import { APPLICATION_STATES, STORIES, type Story } from '../../domain/application-states';
+import { until } from '../../testbed/until';
 import { useApi } from '../support/api';
 import { eventsOf, storeQuote } from '../support/applications';
 import { refusal, type Answer, type CallOptions } from '../../testbed/http-call';
+import { openDatabaseAt } from '../support/database';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { SHOP } from '../support/merchants';
 import { addPartner } from '../support/partner-events';
@@ -152,12 +154,10 @@ test("another partner's quote and application do not exist, nor does a lender's 
   expect(await stored()).toBe(before);
 });
 
+// One example of each refusal is in the contract, and tried in documentation.test.ts.
 test.each([
-  [{}, 400, 'MISSING_FIELD', 'service_quote_id'],
   [{ service_quote_id: 'x y' }, 400, 'INVALID_REQUEST', 'service_quote_id'],
   [{ service_quote_id: 'qte_1', storey: 'completed' }, 400, 'INVALID_REQUEST', 'storey'],
-  [{ service_quote_id: 'qte_1', story: 'funded' }, 400, 'INVALID_REQUEST', 'story'],
-  [{ service_quote_id: 'qte_1', story: null }, 400, 'INVALID_REQUEST', 'story'],
   [{ service_quote_id: 'qte_1', credit_product: null }, 400, 'INVALID_REQUEST', 'credit_product'],
   [{ service_quote_id: 'qte_1' }, 404, 'QUOTE_NOT_FOUND', 'service_quote_id'],
 ])('%j is %i %s', async (body, status, code, field) => {
@@ -171,12 +171,6 @@ test('a product that was not quoted is 404, and so is a quote without products',
     { service_quote_id: await quoted({ merchant_id: 'M000003' }) },
   ])
     expect(await open(body)).toMatchObject(refusal(404, 'PRODUCT_NOT_QUOTED', { field: 'credit_product' }));
-  const id = await opened();
-  for (const [status, code] of [
-    ['funded', 'INVALID_REQUEST'],
-    [undefined, 'MISSING_FIELD'],
-  ] as const)
-    expect(await move(id, status as string)).toMatchObject(refusal(400, code));
 });
 
 test('thirty at once from one quote stay at twenty; a lender is neither counted nor held up', async () => {
@@ -256,4 +250,73 @@ test('a service key does not see a simulated application of its lender', async (
   expect(await lender.read(id)).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
   const event = { lender_event_id: 'le-sim', status: 'submitted', occurred_at: '2026-11-21T12:00:00Z' };
   expect(await lender.tell(id, event)).toMatchObject(refusal(404, 'APPLICATION_NOT_FOUND'));
+});
+
+describe('while the database is slow', () => {
+  const TIMEOUT_MS = 4_000;
+  const slow = useApi({ environment: { DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) } });
+  const tellCompleted = (quoteId: string) =>
+    slow.call({ path: PATH, body: { service_quote_id: quoteId, story: 'completed' } });
+  const quoteOf = async () => (await slow.quote()).body.data.service_quote_id as string;
+  const eventsStored = (quoteId: string) =>
+    slow.database.sql<{ events: number }[]>`
+      select sequence as events from credit_applications where quote_id = ${quoteId}`;
+  /** Sessions of the API that wait for a lock, or are in a transaction. */
+  const sessions = async (condition: string) =>
+    (
+      await slow.database.sql.unsafe(
+        `select 1 from pg_stat_activity where datname = current_database() and application_name like 'pfqs api%' and ${condition}`,
+      )
+    ).length;
+
+  test('a call that is answered 500, as it took too long, has stored nothing', async () => {
+    const blocker = openDatabaseAt(slow.databaseUrl, { poolSize: 2 });
+    const lock = async (table: string) => {
+      let release = () => {};
+      const released = new Promise<void>((resolve) => (release = resolve));
+      let held: Promise<unknown> | undefined;
+      await new Promise<void>((locked, failed) => {
+        held = blocker.sql.begin(async (tx) => {
+          await tx.unsafe(`lock table ${table} in exclusive mode`);
+          locked();
+          await released;
+        });
+        held.catch(failed);
+      });
+      return async () => {
+        release();
+        await held;
+      };
+    };
+    const quoteId = await quoteOf();
+    const [first, second] = [await lock('credit_applications'), await lock('notifications')];
+    try {
+      // Each statement waits for less than its own timeout, and both together for more.
+      const beganAt = performance.now();
+      const answer = tellCompleted(quoteId);
+      await until(
+        async () => (await sessions(`wait_event_type = 'Lock'`)) === 1,
+        'a wait for the first lock',
+      );
+      await until(() => performance.now() - beganAt > TIMEOUT_MS * 0.6, 'most of the timeout');
+      await first();
+      expect((await answer).status).toBe(500);
+    } finally {
+      await second();
+      await until(async () => (await sessions(`state <> 'idle'`)) === 0, 'the end of the transaction');
+      await blocker.close();
+    }
+    expect(await eventsStored(quoteId)).toEqual([]);
+  });
+
+  test('25 at once on one quote: 20 are stored and answered, and the others refused', async () => {
+    const quoteId = await quoteOf();
+    const answers = await Promise.all(Array.from({ length: 25 }, () => tellCompleted(quoteId)));
+    const statuses = answers.map(({ status }) => status);
+    const stored = await eventsStored(quoteId);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(stored.length);
+    // On a slow machine some have waited for too long.
+    expect(statuses.filter((status) => ![201, 409, 429].includes(status))).toEqual([]);
+    for (const { events } of stored) expect(events).toBeGreaterThan(5);
+  });
 });

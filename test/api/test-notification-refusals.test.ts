@@ -85,13 +85,10 @@ async function endQueued(state: 'failed' | 'cancelled', reason: string): Promise
 
 // There is no worker here: the test ends a notification in its place.
 test.each<['failed' | 'cancelled', string, string]>([
-  ['failed', 'webhook_not_registered', 'webhook_not_registered'],
   ['failed', 'endpoint_gone', 'webhook_not_registered'],
   ['failed', 'monthly_limit', 'monthly_limit'],
   ['failed', 'exhausted', 'exhausted'],
   ['failed', 'poison', 'internal_error'],
-  ['failed', 'workflow_terminated', 'internal_error'],
-  ['cancelled', 'operator', 'cancelled'],
   ['cancelled', 'workflow_cancelled', 'cancelled'],
 ])(
   'one that ends as %s: %s is 200 with status failed and the reason %s',

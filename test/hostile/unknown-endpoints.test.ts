@@ -58,7 +58,7 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   };
   const isServed = (method: string, path: string) => SERVED.has(`${method} ${path} ${listener}`);
 
-  // The answer to HEAD has no body: test/api/head.test.ts.
+  // The answer to HEAD has no body: test/api/events/every-route.test.ts.
   const methods = http.METHODS.filter((method) => method !== 'HEAD');
   test.each(Object.entries(BODIES))('a body that is %s changes nothing', async (what, sent) => {
     for (const path of PATHS[listener])

@@ -19,3 +19,7 @@ export function readFinanceLink(link: string) {
     merchantReference: sent.merchant_reference,
   };
 }
+
+/** The link of a quote's summary, as a browser reads it. */
+export const summaryLink = (data: { readonly summary: { readonly finance_offer_summary: string } }): string =>
+  /href="([^"]*)"/.exec(data.summary.finance_offer_summary)?.[1]?.replaceAll('&amp;', '&') ?? '';

@@ -188,7 +188,6 @@ describe('recover', () => {
   });
 
   test.each([
-    ['created_from', { created_from: 'yesterday' }],
     ['created_from', { created_from: 5 }],
     ['created_from', { created_from: iso(30 * DAY_MS + 60_000) }],
     ['created_from', { created_from: iso(-60_000) }],
@@ -202,13 +201,6 @@ describe('recover', () => {
     const answer = await recover(fields);
     expect(answer).toMatchObject(refusal(400, 'INVALID_REQUEST', { field }));
     expect(await api.database.sql`select 1 from recoveries`).toHaveLength(0);
-  });
-
-  test('fields that are missing are all named, and no body is none', async () => {
-    const path = '/v1/notifications/recover';
-    const fields = ['created_from', 'created_to'];
-    expect(await api.call({ path, body: {} })).toMatchObject(refusal(400, 'MISSING_FIELD', { fields }));
-    expect((await api.call({ path })).status).toBe(400);
   });
 
   test('a month ago to the day is not too long ago', async () => {
