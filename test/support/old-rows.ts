@@ -5,8 +5,6 @@ import type { Database } from '../../db/postgres/connect';
 
 const DAY_MS = 86_400_000;
 
-export const oldId = (prefix: string, daysAgo: number) => `${prefix}${ulid(Date.now() - daysAgo * DAY_MS)}`;
-
 /** The month of a past day, `2019_03`. */
 export const monthOf = (daysAgo: number) =>
   new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 7).replace('-', '_');
@@ -29,7 +27,7 @@ export async function makePastMonth({ sql }: Database, month: string): Promise<v
 }
 
 export async function storeOldQuote({ sql }: Database, daysAgo: number): Promise<string> {
-  const id = oldId('qte_', daysAgo);
+  const id = `qte_${ulid(Date.now() - daysAgo * DAY_MS)}`;
   await sql`
     insert into quotes (quote_id, partner_id, key_id, environment, merchant_id, loan_pence, merchant_finance_url, request_id,
       response, fitted)

@@ -9,7 +9,7 @@ import {
   type AttemptRef,
 } from '../../../db/notifications/attempt';
 import { resendNotification } from '../../../db/notifications/resend';
-import type { DeliveryOutcome } from '../../../domain/delivery-outcome';
+import { DELIVERY_LADDER_MS, type DeliveryOutcome } from '../../../domain/delivery-outcome';
 import { useDatabase } from '../../support/database';
 import {
   newKeyRingText,
@@ -175,5 +175,84 @@ describe('sending again', () => {
     await attempt(notificationId, 2, DELIVERED);
     expect(await countsOf(partnerId)).toMatchObject([{ delivered: 1, failed: 0, reserved: 0 }]);
     await expect(resend(notificationId)).rejects.toThrow('send a new one');
+  });
+});
+
+describe('the wait after a failure (record.sql)', () => {
+  const SECOND = 1_000;
+  const MINUTE = 60 * SECOND;
+  const HOUR = 60 * MINUTE;
+  let partnerId = '';
+  beforeEach(async () => {
+    await setServiceClock(database, '2027-03-01T10:00:00Z');
+    ({ partnerId } = await newPartner());
+  });
+
+  const begin = async (ladder = DELIVERY_LADDER_MS) => {
+    const { notificationId } = await storeStatus(database, { partnerId });
+    return openedAttempt(database, { notificationId, generation: 1 }, ladder);
+  };
+  /** Lets a delivery fail after so many failures. @returns what its workflow does next */
+  async function after(failures: number, outcome: DeliveryOutcome) {
+    const first = await begin();
+    await database.sql`update deliveries set step = ${failures} where notification_id = ${first.notificationId}`;
+    return (await record(first, outcome)).next;
+  }
+
+  test.each([
+    ['later than the ladder counts', 0, 120 * SECOND, 120 * SECOND, 'retry_after'],
+    ['earlier than the ladder changes nothing', 2, 2 * MINUTE, 5 * MINUTE, 'ladder'],
+    ['counts for at most 10 hours', 0, 20 * 24 * HOUR, 10 * HOUR, 'retry_after'],
+    ['never shortens a longer step', 9, 20 * 24 * HOUR, 24 * HOUR, 'ladder'],
+  ])('a Retry-After %s', async (_what, failures, retryAfterMs, leastMs, because) => {
+    const next = await after(failures, { ...FAILED_AT_ONCE, retryAfterMs });
+    expect(next).toMatchObject({ kind: 'wait', because });
+    const waitMs = next.kind === 'wait' ? next.waitMs : null;
+    if (because === 'retry_after') expect(waitMs).toBe(leastMs);
+    else expect(waitMs).toBeGreaterThanOrEqual(leastMs);
+  });
+
+  test('there is no twelfth attempt, whatever Retry-After says, and none after a 410', async () => {
+    const over = { kind: 'over', status: 'failed' };
+    expect(await after(10, { ...FAILED_AT_ONCE, retryAfterMs: 5_000 })).toEqual({
+      ...over,
+      reason: 'exhausted',
+    });
+    expect(await after(0, { ...FAILED_AT_ONCE, failure: 'gone', httpStatus: 410 })).toEqual({
+      ...over,
+      reason: 'gone',
+    });
+  });
+
+  test('a failure of ours spends no step, and waits no longer than ten hours', async () => {
+    const ours = {
+      kind: 'ours',
+      failure: 'connect',
+      httpStatus: null,
+      durationMs: 5,
+      sinceMs: null,
+    } as const;
+    const waits = { kind: 'wait', because: 'outage' };
+    expect(await after(10, { ...ours, waitMs: 30_000 })).toMatchObject({ ...waits, waitMs: 30_000 });
+    expect(await after(0, { ...ours, waitMs: 1e12 })).toMatchObject({ ...waits, waitMs: 10 * HOUR });
+  });
+
+  test('a delivery that an older build opened, without a ladder, is not ended by a failure', async () => {
+    const first = await begin();
+    const { notificationId } = first;
+    await database.sql`update deliveries set ladder_ms = null where notification_id = ${notificationId}`;
+    expect((await record(first, FAILED_AT_ONCE)).next).toMatchObject({ kind: 'wait', because: 'ladder' });
+    await database.sql`update deliveries set next_attempt_at = null where notification_id = ${notificationId}`;
+    await openedAttempt(database, { notificationId, generation: 1 }, [0, 7_000]);
+    const [found] = await database.sql`
+      select ladder_ms::text as ladder from deliveries where notification_id = ${notificationId}`;
+    expect(found).toEqual({ ladder: '{0,7000}' });
+  });
+
+  test('the same result once more gets the same answer', async () => {
+    const attempt = await begin();
+    const { next } = await record(attempt, FAILED_AT_ONCE);
+    expect(next).toMatchObject({ kind: 'wait' });
+    expect((await record(attempt, FAILED_AT_ONCE)).next).toEqual(next);
   });
 });

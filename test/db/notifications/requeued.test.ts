@@ -35,14 +35,11 @@ const doing = async (id: string) => {
   return (await whatTheyDo(database.db, [one]))(one).doing;
 };
 
-/** Stores one whose first attempts have failed so often, and queues it again. */
-async function requeued(failed = 1): Promise<string> {
+/** Stores one whose first attempt has failed, and queues it again. */
+async function requeued(): Promise<string> {
   const { notificationId } = await storeStatus(database, tenant);
   await markStarted(database.sql, await claim());
-  for (let nth = 1; nth <= failed; nth += 1) await attempt(database, notificationId, FAILED, nth);
-  await database.sql`
-    update deliveries set next_attempt_at = service_now() - interval '1 s'
-    where notification_id = ${notificationId} and next_attempt_at is not null`;
+  await attempt(database, notificationId, FAILED, 1);
   expect(await requeue(database.sql, first(notificationId), WAIT_MS)).toBe(true);
   return notificationId;
 }

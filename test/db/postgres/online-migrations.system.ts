@@ -1,36 +1,21 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openClient } from '../../../db/postgres/driver/client';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { until } from '../../../testbed/until';
-import { useDatabase } from '../../support/database';
+import { openDatabaseAt, testServerUrl, useDatabase } from '../../support/database';
+import { migrationsWith } from '../../support/migrations';
 import { storeOldNotification, storeOldQuote } from '../../support/old-rows';
 import { storeMany } from '../../support/many-rows';
+import { startTestService } from '../../support/service';
+import { testTemporal } from '../../support/temporal';
+import { addEndpoint } from '../../../testbed/notifications';
 import { runDirectory } from '../../../testbed/temporary-directory';
 
+const temporal = testTemporal();
 const database = useDatabase();
-const MIGRATIONS = join(__dirname, '../../../db/migrations');
-
-let made = 0;
-
-/** This release's migrations, and one after those of the tests before. */
-async function nextMigrations(text: string): Promise<string> {
-  const folder = join(runDirectory('online'), 'migrations');
-  await cp(MIGRATIONS, folder, { recursive: true });
-  await writeFile(join(folder, '9999_next.sql'), text);
-  const file = join(folder, 'meta/_journal.json');
-  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
-  const last = journal.entries.at(-1)!;
-  made += 1;
-  const entries = [
-    ...journal.entries,
-    { ...last, idx: last.idx + 1, when: last.when + made, tag: '9999_next' },
-  ];
-  await writeFile(file, JSON.stringify({ ...journal, entries }));
-  return folder;
-}
 
 /** Indexes of this name or with it before their month, and whether each is ready. */
 const indexes = async (name: string) =>
@@ -62,7 +47,7 @@ afterEach(async () => void (await Promise.all(onceDone.splice(0).map((close) => 
 test('an index is built while rows are written, and one that was interrupted is finished by the next call', async () => {
   await storeMany(database, { partnerId: 'P100001', each: 2_000 });
   await storeOldQuote(database, 0);
-  const folder = await nextMigrations(`
+  const folder = await migrationsWith(`
     -- As a developer writes it.
     CREATE INDEX CONCURRENTLY IF NOT EXISTS "next_deliveries" ON "deliveries" USING btree ("due_at", "step") WHERE "state" = 'started';
     CREATE INDEX CONCURRENTLY IF NOT EXISTS "next_quotes" ON "quotes" USING btree ("merchant_id");`);
@@ -98,7 +83,7 @@ test('an index is built while rows are written, and one that was interrupted is 
 }, 120_000);
 
 test('a month that is made after the index of its table has begun has it too', async () => {
-  const folder = await nextMigrations(
+  const folder = await migrationsWith(
     'CREATE INDEX CONCURRENTLY IF NOT EXISTS "later_attempts" ON "delivery_attempts" USING btree ("outcome");',
   );
   // As an interrupted call leaves it.
@@ -111,7 +96,7 @@ test('a month that is made after the index of its table has begun has it too', a
 
 test('a change of a table that a long transaction reads holds up no write behind it', async () => {
   const end = await openTransaction();
-  const folder = await nextMigrations('ALTER TABLE "deliveries" ADD COLUMN "of_the_next" text;');
+  const folder = await migrationsWith('ALTER TABLE "deliveries" ADD COLUMN "of_the_next" text;');
   const migrated = migrateDatabase(database.url, folder);
   const added = async () =>
     (await database.sql`select 1 from pg_attribute where attname = 'of_the_next'`).length > 0;
@@ -169,7 +154,7 @@ test.each([
 
 test('a migration changes logged rows and then their table', async () => {
   await database.sql`insert into lenders (lender, name, reference_format) values ('old_lender', 'Old', 'OLD-{}')`;
-  const folder = await nextMigrations(`
+  const folder = await migrationsWith(`
     UPDATE "lenders" SET "name" = 'New' WHERE "lender" = 'old_lender';
     ALTER TABLE "lenders" ADD COLUMN "since" date;`);
   await migrateDatabase(database.url, folder);
@@ -177,3 +162,36 @@ test('a migration changes logged rows and then their table', async () => {
     select details -> 'fields' as fields from change_log where subject = 'old_lender' order by change_id desc limit 1`;
   expect(line?.['fields']).toEqual([{ field: 'name', from: 'Old', to: 'New' }]);
 });
+
+/** What an expanding migration may add, to every table at once. */
+const NEXT = `
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT c.oid::regclass::text FROM pg_class c
+    WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace
+  LOOP
+    EXECUTE format('ALTER TABLE %s ADD COLUMN of_the_next_release text, ADD COLUMN counted_next integer NOT NULL DEFAULT 0', name);
+  END LOOP;
+END $$;
+CREATE TABLE next_things (id text PRIMARY KEY);`;
+
+test('this release and the next one migrate one new database at once, and this one works on the schema of the next', async () => {
+  const next = await migrationsWith(NEXT);
+  await database.sql`create database two_releases`;
+  const databaseUrl = new URL('/two_releases', testServerUrl()).href;
+  const folders = [next, undefined, undefined, next, undefined, next];
+  const answers = await Promise.all(folders.map((folder) => migrateDatabase(databaseUrl, folder)));
+  expect(answers).toEqual(folders.map(() => ({ notSeparated: [], changes: [] })));
+  const migrated = openDatabaseAt(databaseUrl);
+  await migrated.sql`select of_the_next_release, counted_next from quotes, next_things`;
+  await migrated.close();
+
+  // A quote, and a notification from call to delivery.
+  const service = await startTestService(temporal, { databaseUrl });
+  const { api, keys, receiver } = service;
+  await addEndpoint(api.database, { partnerId: api.partnerId, url: receiver.url, keyRing: keys });
+  expect((await api.quote()).status).toBe(200);
+  const notified = await api.call({ path: '/v1/notifications/test' });
+  expect(notified).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
+  await service.close();
+  await database.sql`drop database two_releases with (force)`;
+}, 120_000);

@@ -1,24 +1,21 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { openClient } from '../../../db/postgres/driver/client';
-import { migrateDatabase } from '../../../db/postgres/migrate';
-import { testServerUrl } from '../../support/database';
-import { runDirectory } from '../../../testbed/temporary-directory';
+import { differentFunctions, migrateDatabase } from '../../../db/postgres/migrate';
+import { testServerUrl, useDatabase } from '../../support/database';
+import { migrationsBefore } from '../../support/migrations';
 
-const MIGRATIONS = join(__dirname, '../../../db/migrations');
+const database = useDatabase();
 
-/** The migrations before the one of this name, in a folder of their own. */
-async function migrationsBefore(name: string): Promise<string> {
-  const folder = join(runDirectory('hidden-lists'), 'migrations');
-  await cp(MIGRATIONS, folder, { recursive: true });
-  const file = join(folder, 'meta/_journal.json');
-  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { tag: string }[] };
-  const at = journal.entries.findIndex(({ tag }) => tag.endsWith(`_${name}`));
-  await writeFile(file, JSON.stringify({ ...journal, entries: journal.entries.slice(0, at) }));
-  return folder;
-}
+test('functions are what the files say; one that was changed by hand, or is missing, is found, and the next migration installs it again', async () => {
+  const [row] = await database.sql<{ text: string }[]>`
+    select pg_get_functiondef(oid) as text from pg_proc where proname = 'open_attempt_1'`;
+  await database.sql.unsafe((row?.text ?? '').replace("'other_endpoint'", "'other'"));
+  await database.sql`drop function delivery_queue_1`;
+  expect((await differentFunctions(database.sql)).toSorted()).toEqual(['delivery_queue_1', 'open_attempt_1']);
+  await migrateDatabase(database.url);
+  expect(await differentFunctions(database.sql)).toEqual([]);
+});
 
 test('an upgrade leaves the style of a hidden list unstated, names the merchants, and logs them', async () => {
   const server = openClient(testServerUrl(), { max: 1, quietMs: 0 });
