@@ -1,4 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { openDatabaseAt } from '../support/database';
+import { needs } from '../support/needs';
 import { OTHER_DEPS, PRODUCT_ROW, runWith, useOps } from './run';
 
 const ops = useOps();
@@ -121,7 +126,6 @@ const otherDatabase = (name: string) => new URL(`/${name}`, ops.database.url).hr
 describe('exit codes', () => {
   // An id that does not exist is tried in each place that takes one in ids.test.ts.
   test.each([
-    [0, 'help', '--help'],
     [0, 'help of a command', 'keys rotate --help'],
     [2, 'an endpoint that is not there', 'webhooks disable --partner P100001 --environment live'],
     [1, 'an endpoint that is half named', 'webhooks show --partner P100001'],
@@ -130,7 +134,6 @@ describe('exit codes', () => {
     [1, 'a merchant that is there', 'merchants create M300001'],
     [1, 'a fault', 'merchants create M300077 --deposit-floor-percent x'],
     [2, 'no command', ''],
-    [2, 'no verb', 'keys'],
     [2, 'no verb of a group within a group', 'webhooks secrets'],
     [2, 'an unknown command', 'kyes'],
     [2, 'an unknown option', 'keys list --colour'],
@@ -188,4 +191,54 @@ test.each([
       form.length === 0 ? 1 : 0,
     );
   }
+});
+
+describe('what a shell completes', () => {
+  const folder = runDirectory('completion');
+  async function script(name: string): Promise<string> {
+    const file = join(folder, name);
+    writeFileSync(file, await ops.text('completion', name));
+    return file;
+  }
+  const shell = (program: string, ...args: string[]) =>
+    execFileSync(program, args, {
+      encoding: 'utf8',
+      timeout: 30_000,
+      env: { ...process.env, TERM: 'vt100' },
+    });
+
+  const CASES: readonly (readonly [string, readonly string[]])[] = [
+    ['ops pro', ['products']],
+    ['ops partners e', ['enable', 'enable-recovery']],
+    ['ops webhooks secrets r', ['rotate']],
+    ['ops keys create --environment ', ['sandbox', 'live']],
+    ['ops keys create --environment live --par', ['--partner']],
+    ['ops keys create --wi', ['--wide']],
+    ['ops completion ba', ['bash']],
+  ];
+
+  test.each(CASES)('bash: %s', async (line, words) => {
+    const text = `source ${await script('bash')}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ops ops "\${!#}"; echo "\${COMPREPLY[@]}"`;
+    expect(shell('bash', '-c', text, 'bash', ...line.split(' ')).trim()).toBe(words.join(' '));
+  });
+
+  needs('fish')('fish', () => {
+    test.each(CASES)('%s', async (line, words) => {
+      const text = `source ${await script('fish')}; complete -C ${JSON.stringify(line)}`;
+      expect(shell('fish', '-N', '-c', text).trim().split('\n').toSorted()).toEqual(words.toSorted());
+    });
+  });
+
+  /** Types into an interactive shell, and reads until it has completed. */
+  const TYPED = `zmodload zsh/zpty; zpty -b p zsh -f -i
+  read_until() { for i in {1..200}; do zpty -r -t p part && got+=$part; [[ $got == *$1* ]] && return; sleep 0.05; done; }
+  zpty -w p "PS1='> '; source $1; echo REA''DY"; read_until READY
+  zpty -w -n p $2$'\\t'; read_until $3; print -r -- $got; zpty -d p`;
+
+  needs('zsh')('zsh', () => {
+    test.each(CASES.filter(([, words]) => words.length === 1))('%s', async (line, [word = '']) => {
+      const shown = shell('zsh', '-f', '-c', TYPED, 'zsh', await script('zsh'), line, word);
+      expect(shown).toContain(`${line.slice(0, line.lastIndexOf(' '))} ${word}`);
+    });
+  });
 });
