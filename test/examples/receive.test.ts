@@ -93,17 +93,22 @@ test('blanks around its secrets are no secret', async () => {
   expect(stored()).not.toContain('app_3 9 completed');
 });
 
-test.each(BAD_SECRETS)('does not start with %s', async (_name, secrets) => {
-  const failed = start(secrets, await freePort());
-  try {
-    // A receiver that started prints that it listens, and does not end.
-    await failed.waitFor(/listening on port|WEBHOOK_SECRETS: /);
-    expect([failed.output(), await failed.ended]).toEqual([
-      expect.stringMatching(/^WEBHOOK_SECRETS: .*\?\n$/),
-      1,
-    ]);
-    for (const part of keyMaterialOf(secrets)) expect(failed.output()).not.toContain(part);
-  } finally {
-    await failed.end('SIGKILL');
-  }
-});
+// The whole list is tried with its verifier in forgeries.system.ts.
+const SOME = ['an unset variable', 'a prefix alone', '31 bytes', 'one of two that was cut off'];
+test.each(BAD_SECRETS.filter(([name]) => SOME.includes(name)))(
+  'does not start with %s',
+  async (_name, secrets) => {
+    const failed = start(secrets, await freePort());
+    try {
+      // A receiver that started prints that it listens, and does not end.
+      await failed.waitFor(/listening on port|WEBHOOK_SECRETS: /);
+      expect([failed.output(), await failed.ended]).toEqual([
+        expect.stringMatching(/^WEBHOOK_SECRETS: .*\?\n$/),
+        1,
+      ]);
+      for (const part of keyMaterialOf(secrets)) expect(failed.output()).not.toContain(part);
+    } finally {
+      await failed.end('SIGKILL');
+    }
+  },
+);

@@ -92,14 +92,11 @@ describeEach(folder, (language, form) => {
     const now = Number(headers['webhook-timestamp']);
     return verifyIn(folder, language, { headers, body, known: keys, form, now, ...changes });
   };
-  const at = (received: Received, seconds: number) => ({
-    now: Number(received.headers['webhook-timestamp']) + seconds,
-  });
 
-  test('verifies what arrived, up to five minutes after it was signed', async () => {
-    expect(await verify(before, [known.old], at(before, 300))).toBe('verified');
-    expect(await verify(before, [known.old], at(before, 301))).toBe('refused');
-    expect(await verify(before, [known.old], at(before, -301))).toBe('refused');
+  // What is older is refused in forgeries.system.ts.
+  test('verifies what arrived, five minutes after it was signed', async () => {
+    const now = Number(before.headers['webhook-timestamp']) + 300;
+    expect(await verify(before, [known.old], { now })).toBe('verified');
   });
 
   test('verifies the test event that the partner guide shows', async () => {
