@@ -1,7 +1,7 @@
 import { generateWebhookSecret } from '../db/endpoints/secrets';
 import { countSteps, prepareCounting } from './delivery/steps';
 import { runRound, WAYS, type Feeding, type Way } from './delivery/ways';
-import { nodeArguments, runBench } from './harness/bench';
+import { runBench } from './harness/bench';
 import { nextMessage, startChild } from './harness/children';
 import { say } from '../testbed/say';
 import { figure, medianRatio, medians, takeTurns, type Figures } from './harness/rounds';
@@ -20,10 +20,6 @@ const OPTIONS = {
   /** Notifications per unloaded round, one after the other. */
   unloaded: 60,
   'in-flight': 64,
-  /** Writes a CPU profile of each worker into this folder. */
-  profile: '',
-  /** Arguments for Node, for both workers. */
-  node: '',
 };
 
 /** Enough for every endpoint to be known as fast, and for the code to be compiled. */
@@ -32,13 +28,11 @@ const WARM_UP = 250;
 const COUNTED = 100;
 
 runBench('delivery', OPTIONS, async (bench, options) => {
-  const nodeArgs = nodeArguments(options);
-  const stage = await openStage(bench, { nodeArgs, countsStatements: true });
+  const stage = await openStage(bench, { countsStatements: true });
   await prepareCounting(stage);
   const bare = startChild(bench, 'bench/delivery/bare-worker.ts', {
     args: [generateWebhookSecret(), ...stage.receivers.urls],
     env: stage.environment,
-    nodeArgs,
   });
   await nextMessage(bare);
 

@@ -1,7 +1,7 @@
 import { seedDemo } from '../dev/seed';
 import { createTestTls } from '../testbed/tls';
-import { API_NODE_ARGS, quoteBody, startBare, startOurs, type Target } from './harness/api';
-import { nodeArguments, runBench } from './harness/bench';
+import { quoteBody, startBare, startOurs, type Target } from './harness/api';
+import { runBench } from './harness/bench';
 import { withCpu } from './harness/cpu';
 import { load, loadOver, openConnections } from './harness/load';
 import { say } from '../testbed/say';
@@ -14,17 +14,11 @@ import { openPostgres } from './harness/stage';
  * the same body and run with the same Node arguments. See docs/operations/speed.md.
  */
 const OPTIONS = {
-  /** Demo merchant to quote for. M1000002 has three products, as most merchants do; M100001 has nine. */
-  merchant: 'M1000002',
   /** Pairs of rounds for each number of connections. */
   pairs: 15,
   connections: '1,16,64',
   /** Both servers end TLS, with one certificate and the same options. */
   tls: false,
-  /** Writes a CPU profile of each server into this folder. */
-  profile: '',
-  /** Arguments for Node, for both servers. */
-  node: API_NODE_ARGS.join(' '),
 };
 
 /** Requests per round, by connections: about a second on two slow cores. */
@@ -34,10 +28,10 @@ const WARM_UP = 25_000;
 runBench('quote', OPTIONS, async (bench, options) => {
   const postgres = await openPostgres(bench);
   const { partnerId, apiKeys } = await seedDemo(postgres.url, undefined);
-  const nodeArgs = nodeArguments(options);
-  const body = quoteBody(partnerId, options.merchant);
+  // It has three products, as most merchants do.
+  const body = quoteBody(partnerId, 'M1000002');
   const tls = options.tls ? await createTestTls() : null;
-  const shared = { databaseUrl: postgres.url, nodeArgs, body, tls };
+  const shared = { databaseUrl: postgres.url, body, tls };
   const ours = await startOurs(bench, { ...shared, key: apiKeys.test });
   const bare = await startBare(bench, shared);
 

@@ -12,7 +12,7 @@ import type { Moment } from '../harness/receiver';
 import { monotonicMs } from '../harness/rounds';
 import { benchEvent } from '../harness/stored';
 import type { BareActivities, BareInput, bareDelivery } from './bare-workflows';
-import type { RanMessage, RunMessage } from './ways';
+import type { Feeding, RanMessage } from './ways';
 
 /**
  * The floor of `npm run bench:delivery`, as anyone would write it on a well-tuned server: one process that starts a workflow and
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
       requestEagerStart: true,
     });
 
-  async function run({ count, inFlight, restMs }: RunMessage): Promise<RanMessage> {
+  async function run({ count, inFlight, restMs }: Feeding): Promise<RanMessage> {
     const started: Moment[] = [];
     let done = 0;
     await new Promise<void>((resolve, reject) => {

@@ -7,11 +7,9 @@ import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import type { Stage } from '../harness/stage';
 import { settled, storeChange } from '../harness/stored';
 
-/** The contenders by the names of their figures. */
 export const WAYS = ['ours', 'best'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** How a round feeds what it measures. */
 export interface Feeding {
   readonly count: number;
   /** Most that are stored or started and not yet received. */
@@ -19,9 +17,6 @@ export interface Feeding {
   /** Milliseconds between one that is received and the next. */
   readonly restMs: number;
 }
-
-/** To the bare worker: send so many. */
-export type RunMessage = Feeding;
 
 /** From the bare worker: when each was started; all have been answered. */
 export interface RanMessage {
@@ -105,7 +100,7 @@ async function feedBare(
   feeding: Feeding,
 ): Promise<readonly Moment[]> {
   const answer = nextMessage<RanMessage>(bare);
-  bare.send(feeding satisfies RunMessage);
+  bare.send(feeding);
   const { started } = await answer;
   // The receivers report arrivals in batches.
   while (!started.every(([eventId]) => receivers.arrivals.has(eventId))) await pause(2);

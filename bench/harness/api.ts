@@ -10,23 +10,18 @@ import { answers, nextMessage, startChild } from './children';
 import type { Server } from './load';
 
 /** As the API is started in production (docs/operations/production.md). */
-export const API_NODE_ARGS: readonly string[] = [
-  '--max-semi-space-size=32',
-  '--no-allocation-site-pretenuring',
-];
+const NODE_ARGS = ['--max-semi-space-size=32', '--no-allocation-site-pretenuring'];
 
 /** A server that answers quotes, in a process of its own, and what it is sent. */
 export interface Target extends Server {
   readonly child: ChildProcess;
-  /** Where health and metrics are read. */
   readonly internalPort: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-export interface TargetOptions {
+interface TargetOptions {
   readonly databaseUrl: string;
-  readonly nodeArgs?: readonly string[];
   readonly body: string;
   /** For a server that ends TLS itself. Default: plain HTTP, as behind a proxy. */
   readonly tls?: TestTls | null;
@@ -37,13 +32,13 @@ export interface TargetOptions {
  * TLS of its own it trusts a proxy by its address.
  */
 export async function startOurs(bench: Bench, options: TargetOptions & { key: string }): Promise<Target> {
-  const { databaseUrl, nodeArgs = API_NODE_ARGS, body, key, tls = null } = options;
+  const { databaseUrl, body, key, tls = null } = options;
   const [port, internalPort] = [await freePort(), await freePort()];
   const files = tlsFiles(bench, tls);
   const child = startChild(bench, 'bin/api.ts', {
     // The watchdog finds it by its folder.
     args: [`--files=${bench.directory}`],
-    nodeArgs,
+    nodeArgs: NODE_ARGS,
     env: {
       DATABASE_URL: asRole(databaseUrl, 'api'),
       API_PORT: String(port),
@@ -64,9 +59,9 @@ export async function startOurs(bench: Bench, options: TargetOptions & { key: st
 
 /** The bare route (bench/quote/bare-route.ts), which is sent the same bodies. */
 export async function startBare(bench: Bench, options: TargetOptions): Promise<Target> {
-  const { databaseUrl, nodeArgs = API_NODE_ARGS, body, tls = null } = options;
+  const { databaseUrl, body, tls = null } = options;
   const args = [databaseUrl, ...(tlsFiles(bench, tls) ?? [])];
-  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs });
+  const child = startChild(bench, 'bench/quote/bare-route.ts', { args, nodeArgs: NODE_ARGS });
   const { port } = await nextMessage<{ port: number }>(child);
   return { child, port, ca: tls?.ca ?? null, internalPort: port, headers: {}, body };
 }

@@ -63,11 +63,5 @@ function readOptions<Defaults extends Options>(defaults: Defaults): Defaults {
   return { ...defaults, ...Object.fromEntries(given) };
 }
 
-/** The arguments for Node of two options. @param node separated by blanks. @param profile a folder for a CPU profile. */
-export const nodeArguments = ({ node, profile }: { node: string; profile: string }): string[] => [
-  ...node.split(' ').filter((one) => one !== ''),
-  ...(profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]),
-];
-
 export const pause = async (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));

@@ -50,7 +50,7 @@ export async function nextMessage<T>(child: ChildProcess): Promise<T> {
 /** Waits until a process answers 200 at an address. @throws after a minute. */
 export const answers = (url: string) => until(() => answersOk(url), `${url} answers`, 60_000, 50);
 
-/** Ends a process in order, so that a profile of it is written. */
+/** Ends a process in order. */
 export async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');

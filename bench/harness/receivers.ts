@@ -11,9 +11,7 @@ export interface Receivers {
   readonly urls: readonly string[];
   /** When each event first arrived, by event id, in monotonic milliseconds. */
   readonly arrivals: Map<string, number>;
-  /** Called for each first arrival. */
   onArrival: (eventId: string) => void;
-  /** What they do from now on. */
   behave(behaviour: Behaviour): void;
 }
 

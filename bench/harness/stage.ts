@@ -59,11 +59,9 @@ interface GroundOptions {
   readonly temporal?: { readonly shards: number; readonly connections: number };
 }
 
-export interface StageOptions extends Pick<GroundOptions, 'postgres'> {
-  readonly nodeArgs?: readonly string[];
+interface StageOptions extends Pick<GroundOptions, 'postgres'> {
   /** Number of partners whose endpoints can misbehave. */
   readonly hostile?: number;
-  /** Both Postgres can count statements. */
   readonly countsStatements?: boolean;
 }
 
@@ -99,7 +97,6 @@ export async function openGround(
     temporal,
     /** Superuser of Temporal's own database. */
     temporalSql,
-    /** Ours. */
     postgres: ours,
     database,
     groups: populated,
@@ -130,32 +127,31 @@ async function startTemporal(
 }
 
 /** Starts bin/worker.ts. @returns it once it is ready, and the port of its metrics */
-export async function startWorker(bench: Bench, ground: Ground, nodeArgs: readonly string[] = []) {
+export async function startWorker(bench: Bench, ground: Ground) {
   const port = await freePort();
   const url = asRole(ground.postgres.url, 'worker');
   const worker = startChild(bench, 'bin/worker.ts', {
     // The watchdog finds it by its folder.
     args: [`--files=${bench.directory}`],
     env: { ...ground.environment, DATABASE_URL: url, WORKER_PORT: String(port) },
-    nodeArgs: ['--require', join(__dirname, '../../worker/workflow-thread.cjs'), ...nodeArgs],
+    nodeArgs: ['--require', join(__dirname, '../../worker/workflow-thread.cjs')],
   });
   await answers(`http://127.0.0.1:${port}/ready`);
   return { worker, port };
 }
 
 export async function openStage(bench: Bench, options: StageOptions = {}) {
-  const { nodeArgs = [], hostile = 0, countsStatements = false } = options;
+  const { hostile = 0, countsStatements = false } = options;
   const ground = await openGround(bench, [names('partner', ENDPOINTS), names('hostile', hostile)], {
     ...options,
     settings: { ...SETTINGS, ...(countsStatements && { shared_preload_libraries: 'pg_stat_statements' }) },
   });
   const [quiet, misbehaving] = ground.groups;
   if (quiet === undefined || misbehaving === undefined) throw new Error('there are two groups');
-  const { worker, port } = await startWorker(bench, ground, nodeArgs);
+  const { worker, port } = await startWorker(bench, ground);
   return {
     ...ground,
     ...quiet,
-    /** Ours, bin/worker.ts. */
     worker,
     workerPort: port,
     /** More partners, whose endpoints can misbehave, in another process. */

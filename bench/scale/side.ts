@@ -43,7 +43,6 @@ export async function openSide(bench: Bench, { name, postgres, server, past }: S
   const api = await startOurs(bench, { databaseUrl: url, body, key: apiKeys.test });
   return {
     postgresPid: postgres.pid,
-    /** As its owner. */
     owner,
     /** As a worker has it. */
     prepared: open(asRole(url, 'worker'), { byIndex: true }),
