@@ -25,7 +25,7 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
       temporal: Math.ceil(kills * 0.2),
       postgres: Math.ceil(kills * 0.2),
     },
-    pauseMs: given('CRASH_PAUSE_MS', 3_000),
+    pauseMs: 3_000,
     seed,
     timeoutMs: 900_000,
     say,
@@ -38,7 +38,7 @@ test('2,000 applications in flight under random kill -9 of API, workers, Tempora
 const P99_MS = 20_000;
 
 test('a quarter of the workers killed each minute for ten minutes: p99 of the delay is bounded', async () => {
-  const minutes = given('CRASH_MINUTES', 10);
+  const minutes = 10;
   const { findings, report, p99Ms } = await runStorm({
     partners: 4,
     apis: 1,
@@ -63,7 +63,7 @@ test('a quarter of the workers killed each minute for ten minutes: p99 of the de
 test("Temporal's databases are deleted with 2,000 deliveries in all steps: each returns to its own", async () => {
   const seed = given('CRASH_SEED', Date.now() % 1_000_000);
   say(`CRASH_SEED=${seed}`);
-  const { findings, report } = await runLoss({ backlog: given('CRASH_BACKLOG', 2_000), seed, say });
+  const { findings, report } = await runLoss({ backlog: 2_000, seed, say });
   say(report);
   expect(failures(findings)).toEqual([]);
 });
