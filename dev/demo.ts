@@ -12,7 +12,6 @@ export class NoStack extends Error {
 }
 
 interface DemoOptions {
-  /** Of the running stack. */
   readonly dataDir: string;
   readonly write: (text: string) => void;
 }

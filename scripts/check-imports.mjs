@@ -14,7 +14,6 @@ const ROW = /^\| `(\w+)\/` +\|[^|]+\|([^|]+)\|$/gm;
 const ALLOWED = /`(\w+)`( by (?:name|type))?/g;
 const IMPORT = /^(?:import|export)( type)? ([^'";]*?)from '(\.[^']+)'|\b(?:import|require)\('(\.[^']+)'\)/gm;
 
-/** What a file imports from other folders. */
 function importsOf(file) {
   return [...read(file).matchAll(IMPORT)].flatMap(([text, type, names, from, dynamic]) => {
     const path = relative('.', join(dirname(file), from ?? dynamic));

@@ -3,7 +3,6 @@ import type { Client } from '../../clients/typescript/src/client';
 import type { NotificationSummary, Quote } from '../../clients/typescript/src/types';
 import type { Behaviour, Delivery } from './webhooks';
 
-/** What the story needs of its surroundings. */
 interface StoryParts {
   readonly client: Client;
   /** For the application that misses its events. */

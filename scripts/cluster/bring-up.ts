@@ -83,7 +83,6 @@ export async function bringUp<Prepared>(options: BringUpOptions<Prepared>) {
   return {
     ...files,
     patroni,
-    /** What `onSchema` returned. */
     prepared,
     /** Settings of a client of Temporal, from this program. */
     temporalEnvironment: settingsOfClient(`${ADDRESSES.a}:7233`, files.temporalClient),

@@ -31,7 +31,6 @@ export function openNetwork(): void {
       ip netns exec ${name} sh -c '${[...sysctl(), 'echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start'].join('; ')}'`);
 }
 
-/** As commands. */
 const sysctl = () =>
   [...readFileSync(SYSCTL, 'utf8').matchAll(/^([a-z].*?) = (.*)$/gm)].map(
     ([, name = '', value]) => `echo ${value} >/proc/sys/${name.replaceAll('.', '/')}`,

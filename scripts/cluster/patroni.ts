@@ -45,7 +45,6 @@ export function viewPatroni(authority: string, { cert, key }: IssuedCertificate)
       // One that is being rewound runs for a moment, on the timeline from before it lost the lead.
       return leads !== undefined && leads.timeline === follows?.timeline;
     },
-    /** A page of metrics. */
     metrics: (name: MachineName) => ask(name, '/metrics'),
   };
 }

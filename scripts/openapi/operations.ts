@@ -8,7 +8,6 @@ import { componentSchemas, portable, type Json } from './portable';
 
 type AnyOperation = Operation<never>;
 
-/** The calls of one listener. */
 export interface Listener {
   readonly operations: readonly AnyOperation[];
   /** Its closed list of codes. */
@@ -26,7 +25,6 @@ interface Kind {
   readonly example: readonly unknown[] | null;
 }
 
-/** The paths of a document. */
 export const pathsOf = (listener: Listener): Json =>
   Object.fromEntries(
     listener.operations.map((one) => {

@@ -49,7 +49,6 @@ export class Project extends Handbook {
     return out === '' ? [] : out.split('\n');
   }
 
-  /** Changes a line of `.env`. */
   set(values: Readonly<Record<string, string>>): void {
     const file = join(this.folder, '.env');
     const change = (text: string, [name, value]: [string, string]) =>

@@ -52,7 +52,6 @@ interface Server {
   readonly folders?: readonly string[];
 }
 
-/** A pod with its service. */
 function server(it: Server) {
   const mounts: { readonly mountPath: string; readonly source: Json }[] = [
     ...Object.entries(it.secrets ?? {}).map(([mountPath, secretName]) => ({

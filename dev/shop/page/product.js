@@ -7,7 +7,6 @@ const PAUSE_MS = 350;
 const { merchants, disclosure } = await get('/setup');
 const merchantId = new URLSearchParams(location.search).get('merchant') ?? merchants[0].id;
 let products = [];
-/** The one that the summary speaks of. */
 let named;
 let timer;
 /** The last answer that was asked for wins, however late an older one comes. */
