@@ -24,8 +24,8 @@ async function receiving(answer: Receiver['answer']) {
     ports: [receiver.port],
     hosts: new Map([[RECEIVER_NAME, ['127.0.0.1']]]),
     ca: receiver.ca,
-    // Handshakes are work, for a busy machine.
-    timeouts: { connectMs: 30_000, headersMs: 30_000, bodyMs: 200, totalMs: 60_000 },
+    // Handshakes are work, for a busy machine, and so are a hundred bytes one by one.
+    timeouts: { connectMs: 30_000, headersMs: 30_000, bodyMs: 1_000, totalMs: 60_000 },
   });
   let surplus = 0;
   const send = async (eventId: string, endpointId = 'whe_1') => {
