@@ -1,3 +1,4 @@
+import type postgres from 'postgres';
 import { openClient } from '../db/postgres/driver/client';
 import { migrateDatabase } from '../db/postgres/migrate';
 import { PROCESSES, roleOf, type Process } from '../db/postgres/roles';
@@ -21,3 +22,13 @@ export async function migrateWithLogins(url: string): Promise<void> {
     await sql.end({ timeout: 1 });
   }
 }
+
+/** SQLSTATE of a right that is missing. */
+export const NO_RIGHT = '42501';
+
+/** SQLSTATE that Postgres refuses a statement with; `done` when it does not. */
+export const sqlStateOf = (login: postgres.Sql, statement: string): Promise<string> =>
+  login.unsafe(statement).then(
+    () => 'done',
+    (error: postgres.PostgresError) => error.code,
+  );

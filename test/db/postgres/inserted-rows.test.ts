@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { PROCESSES, type Process } from '../../../db/postgres/roles';
 import { useDatabase } from '../../support/database';
-import { asRole } from '../../../testbed/roles';
+import { asRole, NO_RIGHT, sqlStateOf } from '../../../testbed/roles';
 
 /** What rows a process may insert: policies of row-level security, and checks. */
 const database = useDatabase();
@@ -11,14 +11,6 @@ beforeAll(() => {
     logins[process] = postgres(asRole(database.url, process), { max: 1, onnotice: () => undefined });
 });
 afterAll(() => Promise.all(Object.values(logins).map((one) => one.end())));
-
-/** SQLSTATE that Postgres refuses with; `done` when it does not. */
-const refusal = (login: postgres.Sql, statement: string) =>
-  login.unsafe(statement).then(
-    () => 'done',
-    (error: postgres.PostgresError) => error.code,
-  );
-const NO_RIGHT = '42501';
 
 describe('a notification that a process inserts', () => {
   const ULID = '01KAF1Z4Q0T6M5S7Y2W3X4V5B';
@@ -95,7 +87,7 @@ describe('a notification that a process inserts', () => {
     const statement = `
       insert into notifications (notification_id, event_id, event_type, partner_id, environment, body, created_at)
       values ('ntf_${ULID}9', 'evt_${ULID}9', 'credit_application.test', 'P100001', 'live', '{}', 'infinity')`;
-    for (const process of PROCESSES) expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+    for (const process of PROCESSES) expect(await sqlStateOf(logins[process], statement)).toBe(NO_RIGHT);
   });
 
   test('is refused though the login switches policies off', async () => {
@@ -165,7 +157,7 @@ describe('a delivery that a process inserts', () => {
     ['an earlier generation', 'update deliveries set generation = 0'],
   ])('every process is refused: %s', async (_, statement) => {
     await database.sql`insert into deliveries ${database.sql(row)}`;
-    for (const process of PROCESSES) expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+    for (const process of PROCESSES) expect(await sqlStateOf(logins[process], statement)).toBe(NO_RIGHT);
   });
 
   test.each([
@@ -205,6 +197,6 @@ describe('a delivery that a process inserts', () => {
     await database.sql`
       insert into monthly_counts (partner_id, environment, month, event_type)
       values ('P100001', 'live', '2026-11-01', 'credit_application.test') on conflict do nothing`;
-    expect(await refusal(logins.api, statement)).toBe(BAD_ROW);
+    expect(await sqlStateOf(logins.api, statement)).toBe(BAD_ROW);
   });
 });

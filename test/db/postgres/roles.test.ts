@@ -15,7 +15,7 @@ import {
 } from '../../../db/postgres/roles';
 import { makePastMonth, monthOf, storeOldQuote } from '../../support/old-rows';
 import { openDatabaseAt, testServerUrl } from '../../support/database';
-import { asRole } from '../../../testbed/roles';
+import { asRole, NO_RIGHT, sqlStateOf } from '../../../testbed/roles';
 
 /** As in production: a login that owns the database and may create no roles migrates it; the roles are there. */
 const name = `roles_${randomBytes(4).toString('hex')}`;
@@ -154,14 +154,6 @@ test('the change log takes lines and keeps them, whoever owns it', async () => {
     await expect(sql.unsafe(order)).rejects.toThrow('change_log is append-only');
 });
 
-/** SQLSTATE that Postgres refuses with; `done` when it does not. */
-const refusal = (login: postgres.Sql, statement: string) =>
-  login.unsafe(statement).then(
-    () => 'done',
-    (error: postgres.PostgresError) => error.code,
-  );
-const NO_RIGHT = '42501';
-
 const FORBIDDEN_TO_ALL = [
   // The change log.
   `update change_log set actor = 'somebody else'`,
@@ -213,11 +205,11 @@ describe.each(PROCESSES)('%s', (process) => {
     expect(row).toEqual({ attributes: false, memberships: 0 });
     for (const other of [...PROCESSES.filter((one) => one !== process).map(roleOf), owner, 'postgres'])
       for (const order of [`set role ${other}`, `set session authorization ${other}`])
-        expect([order, await refusal(logins[process], order)]).toEqual([order, NO_RIGHT]);
+        expect([order, await sqlStateOf(logins[process], order)]).toEqual([order, NO_RIGHT]);
   });
 
   test.each(FORBIDDEN_TO_ALL)('is refused: %s', async (statement) => {
-    expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+    expect(await sqlStateOf(logins[process], statement)).toBe(NO_RIGHT);
   });
 });
 
@@ -261,13 +253,13 @@ const FORBIDDEN = [
   processes.split(' ').map((process) => [process as Process, statement] as const),
 );
 test.each(FORBIDDEN)('%s is refused: %s', async (process, statement) => {
-  expect(await refusal(logins[process], statement)).toBe(NO_RIGHT);
+  expect(await sqlStateOf(logins[process], statement)).toBe(NO_RIGHT);
 });
 
 test('a right that nobody may pass on is not passed on, though Postgres only warns', async () => {
   for (const login of Object.values(logins)) {
-    await refusal(login, 'grant all on change_log to public');
-    await refusal(login, 'revoke all on change_log from quotes_ops');
+    await sqlStateOf(login, 'grant all on change_log to public');
+    await sqlStateOf(login, 'revoke all on change_log from quotes_ops');
   }
   expect(await granted()).toEqual(wanted());
 });
@@ -291,7 +283,7 @@ describe('what runs with the rights of the owner', () => {
     `select delete_expired('quotes', null, 1)`,
     `select delete_expired(null, 'quotes_default', 1)`,
   ])('refuses: %s', async (statement) => {
-    expect(await refusal(logins.worker, statement)).toBe(NO_RIGHT);
+    expect(await sqlStateOf(logins.worker, statement)).toBe(NO_RIGHT);
   });
 
   test('quotes of the last seven years stay, whatever the worker asks for; older ones go with its login in the log', async () => {
@@ -299,7 +291,7 @@ describe('what runs with the rights of the owner', () => {
     for (const month of [young, old]) await makePastMonth({ sql } as never, month);
     const kept = await storeOldQuote({ sql } as never, 2_500);
     await storeOldQuote({ sql } as never, 2_600);
-    expect(await refusal(logins.worker, `select drop_expired_month('quotes', '${young}')`)).toBe(NO_RIGHT);
+    expect(await sqlStateOf(logins.worker, `select drop_expired_month('quotes', '${young}')`)).toBe(NO_RIGHT);
     for (const month of [young, old])
       await logins.worker`select delete_expired('quotes', ${`quotes_${month}`}, 100)`;
     expect(await sql`select quote_id from quotes`).toEqual([{ quote_id: kept }]);
