@@ -1,10 +1,5 @@
 import { hashKey } from '../../db/keys';
-import {
-  findServiceKeysByHash,
-  issueServiceKey,
-  listServiceKeys,
-  serviceKeyChanges,
-} from '../../db/service-keys';
+import { findServiceKeysByHash, issueServiceKey, serviceKeyChanges } from '../../db/service-keys';
 import { useApi } from '../support/api';
 import { internalClient, type InternalClient } from '../support/internal-api';
 import { refusal, type Answer } from '../../testbed/http-call';
@@ -67,20 +62,7 @@ test('an expired, an inactive and a revoked key are refused at once', async () =
   });
 });
 
-test('rotated, both keys work until the overlap has ended', async () => {
-  const old = await issue();
-  const rotation = { keyId: old.summary.keyId, overlapSeconds: 3_600 };
-  const { key, replaced } = await serviceKeyChanges.rotate(api.database.db, rotation);
-  expect([await statusOf(old.key), await statusOf(key)]).toEqual([404, 404]);
-  await expire(old.summary.keyId);
-  expect(await statusOf(old.key)).toBe(401);
-  expect(await statusOf(key)).toBe(404);
-  const successor = (await listServiceKeys(api.database.db)).at(-1);
-  expect(successor).toMatchObject({ name: 'Lender A gateway', ...BINDING, keyId: replaced.replacedBy });
-  await expect(serviceKeyChanges.rotate(api.database.db, { keyId: replaced.keyId })).rejects.toMatchObject({
-    kind: 'conflict',
-  });
-});
+// Both kinds of keys are rotated by one function: test/db/keys.test.ts, test/ops/commands.test.ts.
 
 test.each<[Partial<Record<'name' | 'lender', string>>, string]>([
   [{ name: ' ' }, 'invalid'],

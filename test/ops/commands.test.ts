@@ -25,7 +25,12 @@ test('partners: creates, lists, shows, switches off and on, and writes it down',
 
 test.each([
   ['keys', 'keys create --partner P100001', /^sk_live_/, { partner_id: 'P100001' }],
-  ['service-keys', 'service-keys create --lender lender_a --name Gateway', /^svc_/, { lender: 'lender_a' }],
+  [
+    'service-keys',
+    'service-keys create --lender lender_a --name Gateway',
+    /^svc_/,
+    { lender: 'lender_a', name: 'Gateway' },
+  ],
 ])('%s: shows a key once, rotates, switches, revokes, and keeps every key out of the log', async (...row) => {
   const [noun, create, form, binding] = row;
   const created = await ops.json(`${create} --environment live --expires-in 90d`);
