@@ -56,10 +56,22 @@ export async function allProcesses(): Promise<number[]> {
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-export async function childrenOf(parent: number): Promise<number[]> {
+/** Processes by their parents. */
+async function families(): Promise<(parent: number) => number[]> {
   const pids = await allProcesses();
   const statuses = await Promise.all(pids.map((pid) => processStatus(pid)));
-  return pids.filter((_, index) => statuses[index]?.parent === parent);
+  return (parent) => pids.filter((_, index) => statuses[index]?.parent === parent);
+}
+
+export const childrenOf = async (parent: number): Promise<number[]> => (await families())(parent);
+
+/** These and everything below them. */
+export async function withChildren(pids: readonly number[]): Promise<number[]> {
+  const below = await families();
+  const found = [...pids];
+  // What is added is visited too.
+  for (const parent of found) found.push(...below(parent));
+  return found;
 }
 
 /** Sends a signal; false when there is no such process any more. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { argumentsOf, childrenOf, signal, waitForEnd } from '../../dev/processes';
+import { argumentsOf, signal, waitForEnd, withChildren } from '../../dev/processes';
 import { until } from '../../testbed/until';
 import { accountOf, readEnvironment, readUnit, type UnitName } from './units';
 import type { MachineName } from './network';
@@ -140,11 +140,6 @@ export async function openMachine({ name, directory, units, mounts }: MachineOpt
       return existsSync(file) ? readFileSync(file, 'utf8') : '';
     },
   };
-}
-
-async function withChildren(pids: readonly number[]): Promise<number[]> {
-  const below = await Promise.all(pids.map(async (pid) => withChildren(await childrenOf(pid))));
-  return [...pids, ...below.flat()];
 }
 
 /** Waits until a condition holds, and asks five times a second: each answer costs a connection. @throws after `timeoutMs`. */
