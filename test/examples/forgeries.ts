@@ -79,7 +79,7 @@ const spaced = (good: string, older: string) => [
   `${good} `,
   ` ${good}`,
   `${older}  ${good}`,
-  `${older}\n\t${good}\r\n`,
+  ` \t${older}\n\t${good}\r\n `,
 ];
 export const GOOD_SECRETS = spaced(SECRET, OLDER);
 export const GOOD_PUBLIC_KEYS = spaced(PAIR.text, STALE.text);

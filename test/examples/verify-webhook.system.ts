@@ -6,9 +6,22 @@ import { useService } from '../support/service';
 import { runDirectory } from '../../testbed/temporary-directory';
 import type { Received } from '../support/webhook-receiver';
 import { rotateKeyPair } from '../../db/endpoints/key-pairs';
-import { describeEach, verifyIn, type Case } from './verifiers';
+import {
+  BAD_PUBLIC_KEYS,
+  BAD_SECRETS,
+  forgeries,
+  genuine,
+  GOOD_PUBLIC_KEYS,
+  GOOD_SECRETS,
+  headersOf,
+  keyMaterialOf,
+  MESSAGE,
+  NOW,
+} from './forgeries';
+import { describeEach, FORMS, tryIn, verifyIn, type Case, type Form } from './verifiers';
 
-// What the partner guide prints, run on what the real service sends: every language, every form of the signature.
+// What the partner guide prints, in every language and every form of the signature: run on what the real service sends, on what nobody of
+// us signed, and with what is no key.
 
 const service = useService();
 const folder = runDirectory('verifiers');
@@ -86,8 +99,22 @@ test('the test event that the partner guide shows has the headers and the fields
   expect(fields(body)).toEqual(fields(before.body));
 });
 
+/** What a verifier says of keys that are none: each names a likely cause. */
+const REFUSAL = /there is no wh|does not begin with wh|must come 32 bytes in base64/;
+
+/** Shown by what arrived, or as good as another wrong key: a program starts for each, and the typed client tries them all. */
+const SHOWN = ['an old event', 'one from the future', 'the key of `undefined`', 'the text `undefined`'];
+const SHOWN_KEYS = ['the prefix', 'the text behind the prefix', 'zeros'];
+
+/** A third of the bad lists in each form, as a program starts for each and reads all lists in one way. */
+function badLists(form: Form): [string, string | undefined][] {
+  const lists = form === 'public keys' ? BAD_PUBLIC_KEYS : BAD_SECRETS;
+  return lists.filter((_, at) => at % FORMS.length === FORMS.indexOf(form));
+}
+
 describeEach(folder, (language, form) => {
-  const known = form === 'public keys' ? publicKeys : secrets;
+  const isPublic = form === 'public keys';
+  const known = isPublic ? publicKeys : secrets;
   const verify = ({ headers, body }: Received, keys: readonly string[], changes: Partial<Case> = {}) => {
     const now = Number(headers['webhook-timestamp']);
     return verifyIn(folder, language, { headers, body, known: keys, form, now, ...changes });
@@ -101,7 +128,7 @@ describeEach(folder, (language, form) => {
 
   test('verifies the test event that the partner guide shows', async () => {
     const { received, secret, publicKey } = guideSample();
-    expect(await verify(received, [form === 'public keys' ? publicKey : secret])).toBe('verified');
+    expect(await verify(received, [isPublic ? publicKey : secret])).toBe('verified');
   });
 
   test('accepts either of two while both are alive, and neither old one afterwards', async () => {
@@ -110,4 +137,25 @@ describeEach(folder, (language, form) => {
     expect(await verify(after, [known.old, known.next])).toBe('refused');
     expect(await verify(after, [known.next, known.last])).toBe('verified');
   });
+
+  test('throws for what is no list of keys, and does not print it', async () => {
+    for (const [name, text] of badLists(form)) {
+      const headers = isPublic ? genuine(form) : headersOf(MESSAGE, form, '');
+      const given = { headers, body: MESSAGE.body, known: text, form, now: NOW };
+      const { code, output } = await tryIn(folder, language, given);
+      expect([name, code === 0, output]).toEqual([name, false, expect.stringMatching(REFUSAL)]);
+      for (const part of keyMaterialOf(text))
+        expect([name, output]).toEqual([name, expect.not.stringContaining(part)]);
+    }
+  }, 120_000);
+
+  test('takes white space between keys for nothing else, and refuses what was forged', async () => {
+    const spaced = (isPublic ? GOOD_PUBLIC_KEYS : GOOD_SECRETS).at(-1);
+    const tried = (headers: Record<string, string>, body = MESSAGE.body) =>
+      verifyIn(folder, language, { headers, body, known: spaced, form, now: NOW });
+    expect(await tried(genuine(form))).toBe('verified');
+    const wrong = forgeries(form).filter(({ name }) => ![...SHOWN, ...SHOWN_KEYS].includes(name));
+    for (const { name, headers, body } of wrong)
+      expect([name, await tried(headers, body)]).toEqual([name, 'refused']);
+  }, 120_000);
 });
