@@ -123,6 +123,7 @@ export async function openCrashScene(options: CrashSceneOptions) {
     database,
     databaseUrl,
     receiver,
+    keys,
     taskQueue,
     partnerId,
     /** Another partner, with a key and an endpoint of its own at the same receiver. */

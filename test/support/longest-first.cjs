@@ -1,7 +1,7 @@
 const Sequencer = require('@jest/test-sequencer').default;
 
 /** They take minutes. On a machine without times of earlier runs Jest begins them last, and all others are done before they are. */
-const LONGEST = ['cluster', 'delivery-temporal', 'forgeries', 'storm', 'trace', 'stack', 'delivery-workers'];
+const LONGEST = ['cluster', 'delivery-temporal', 'storm', 'trace', 'stack', 'delivery-workers'];
 
 const place = ({ path }) => LONGEST.findIndex((name) => path.endsWith(`/${name}.system.ts`)) >>> 0;
 

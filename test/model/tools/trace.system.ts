@@ -3,6 +3,7 @@ import { pauseDeliveries, resumeDeliveries } from '../../../db/notifications/hol
 import { resendNotification } from '../../../db/notifications/resend';
 import type { Database } from '../../../db/postgres/connect';
 import { openCrashScene } from '../../support/crash-scene';
+import { startTestWorker, type TestWorker } from '../../support/delivery';
 import { testTemporal } from '../../support/temporal';
 import { storeStatus } from '../../../testbed/notifications';
 import { until } from '../../../testbed/until';
@@ -13,16 +14,23 @@ import { check, type Verdict } from './trace';
 const temporal = testTemporal();
 const LIMIT_MS = 240_000;
 
+const ENVIRONMENT = {
+  DELIVERY_LADDER_SECONDS: '0,2,2,2',
+  FAST_SLOTS: '0',
+  DISPATCH_SWEEP_MS: '500',
+  DATABASE_TIMEOUT_MS: '20000',
+};
+
 /**
  * Some seconds of a worker with all that it meets: an application whose first event fails at first, a worker
- * killed within an attempt, a test, a pause of the partner, an endpoint that goes and comes, a resend.
+ * killed within an attempt, a test, a pause of the partner, an endpoint that goes and comes, a resend. Only the one that is killed has a
+ * process of its own.
  * @param prepare changes the functions of the run's database
  * @returns what the model says of it: as soon as it refuses a step, else at the end
  */
 async function shortRun(prepare: (sql: Database['sql']) => Promise<unknown>): Promise<Verdict> {
-  const environment = { DELIVERY_LADDER_SECONDS: '0,2,2,2' };
-  const scene = await openCrashScene({ temporal, environment });
-  const { database, receiver, partnerId } = scene;
+  const scene = await openCrashScene({ temporal, environment: ENVIRONMENT });
+  const { database, databaseUrl, taskQueue, receiver, keys, partnerId } = scene;
   const { sql, db } = database;
   const of = { partnerId, environment: 'sandbox' } as const;
   let over = false;
@@ -35,6 +43,17 @@ async function shortRun(prepare: (sql: Database['sql']) => Promise<unknown>): Pr
     };
     await until(there, `${gone ? 'no ' : ''}${rows}`, 90_000);
   };
+  let worker: TestWorker | undefined;
+  const startWorker = async () => {
+    worker = await startTestWorker({
+      databaseUrl,
+      temporal,
+      taskQueue,
+      receiver,
+      keys,
+      environment: ENVIRONMENT,
+    });
+  };
   const allEnded = () => reached('deliveries', true);
   const store = (sequence: number) =>
     db.transaction((tx) =>
@@ -45,7 +64,7 @@ async function shortRun(prepare: (sql: Database['sql']) => Promise<unknown>): Pr
     await prepare(sql);
     const failing = 2;
     receiver.behave((nth) => (nth < failing ? 500 : 200));
-    await scene.worker();
+    await startWorker();
     await scene.storeTest();
     await store(1);
     await store(2);
@@ -55,15 +74,17 @@ async function shortRun(prepare: (sql: Database['sql']) => Promise<unknown>): Pr
     await db.transaction((tx) => resumeDeliveries(tx, of, 'test'));
     await allEnded();
 
+    if (over) return await judged();
     // Killed within an attempt, which another worker closes.
+    await worker?.close();
+    worker = undefined;
     const victim = await scene.worker();
     receiver.behave(() => null);
     await scene.storeTest();
     await reached('delivery_attempts where finished_at is null');
-    await scene.stopProcesses();
-    await victim.ended;
+    await victim.end('SIGKILL');
     receiver.behave(() => 200);
-    await scene.worker();
+    await startWorker();
     await allEnded();
 
     const [endpoint] = await sql<{ id: string }[]>`select endpoint_id as id from webhook_endpoints`;
@@ -80,6 +101,7 @@ async function shortRun(prepare: (sql: Database['sql']) => Promise<unknown>): Pr
     return await judged();
   } finally {
     await scene.stopProcesses();
+    await worker?.close();
     // A scene that was broken on purpose does not end in order.
     await scene.close().catch(() => undefined);
   }
