@@ -1,6 +1,7 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
 import { useService } from '../support/service';
+import { comesTo, storeTest } from '../../testbed/notifications';
 import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { testTemporal } from '../support/temporal';
@@ -107,4 +108,24 @@ test('reads as a story in Temporal, can be found by what it is, and tells no sec
     expect(text).not.toContain(hidden);
     expect(text).not.toContain(Buffer.from(hidden).toString('base64').replace(/=+$/, ''));
   }
+});
+
+test('a body of almost 20 KB is sent whole, and Temporal keeps none of it', async () => {
+  const filling = 'x'.repeat(19_000);
+  const { notificationId, eventId } = await api.database.db.transaction(async (tx) => {
+    const stored = await storeTest({ db: tx }, { partnerId: api.partnerId });
+    await tx.execute(`
+      update notifications set body = regexp_replace(body, '"credit_product":("[^"]*"|null)', '"credit_product":"${filling}"')
+      where notification_id = '${stored.notificationId}'`);
+    return stored;
+  });
+  await comesTo(api.database, notificationId, 'delivered');
+  const [{ body } = { body: '' }] = receiver.received;
+  expect(JSON.parse(body)).toMatchObject({ event_id: eventId, data: { credit_product: filling } });
+
+  const { handle } = await historyOf(notificationId);
+  await handle.result();
+  const sizes = ((await handle.fetchHistory()).events ?? []).map((event) => JSON.stringify(event).length);
+  expect(sizes.length).toBeGreaterThan(3);
+  expect(Math.max(...sizes)).toBeLessThan(4_000);
 });
