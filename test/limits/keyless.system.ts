@@ -92,33 +92,44 @@ describe('with a limit of 20 calls', () => {
     expect(await api.quote({}, { key: null })).toMatchObject({ status: 401 });
   });
 
-  test.each([
-    ['an unknown path', 'GET', '/v1/quotes'],
-    ['an unknown method', 'DELETE', '/v1/finance-quote'],
-    ['a path that is none', 'GET', '/%zz'],
-    ['two hosts', 'GET', '/v1/webhook-keys', 'Host: b\r\n'],
-    ['the documentation', 'GET', '/llms.txt'],
-    ['the contract', 'GET', '/openapi.json'],
-  ])('a call of %s with a valid key counts for the key alone', async (_what, method, path, more = '') => {
-    const call = async (key: string) => {
-      const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\n${more}Authorization: Bearer ${key}\r\n`;
-      return (await exchange(api, `${head}Connection: close\r\n\r\n`)).answers[0];
+  const CALLS = {
+    'an unknown path': 'GET /v1/quotes HTTP/1.1\r\nHost: a',
+    'an unknown method': 'DELETE /v1/finance-quote HTTP/1.1\r\nHost: a',
+    'a path that is none': 'GET /%zz HTTP/1.1\r\nHost: a',
+    'two hosts': 'GET /v1/webhook-keys HTTP/1.1\r\nHost: a\r\nHost: b',
+    'the documentation': 'GET /llms.txt HTTP/1.1\r\nHost: a',
+    'the contract': 'GET /openapi.json HTTP/1.1\r\nHost: a',
+  };
+
+  test('calls of every kind with a valid key count for the key alone, without one for the address', async () => {
+    const call = async (head: string, key: string) => {
+      const bytes = `${head}\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+      return (await exchange(api, bytes)).answers[0];
     };
-    const usual = (await call(api.keys.test))?.status;
-    expect([200, 400, 404]).toContain(usual);
+    const usual = new Map<string, number | undefined>();
     const remaining: number[] = [];
-    for (let nth = 0; nth < LIMIT + 5; nth += 1) {
-      const answer = await call(api.keys.test);
-      expect(answer?.status).toBe(usual);
-      expectLimits(answer);
-      expect(answer?.headers).not.toHaveProperty('www-authenticate');
-      remaining.push(Number(answer?.headers['ratelimit-remaining']));
-    }
+    // More of each than the address has.
+    for (let nth = 0; nth < LIMIT + 1; nth += 1)
+      for (const [what, head] of Object.entries(CALLS)) {
+        const answer = await call(head, api.keys.test);
+        expect([what, answer?.status]).toEqual([what, usual.get(what) ?? answer?.status]);
+        usual.set(what, answer?.status);
+        expect([200, 400, 404]).toContain(answer?.status);
+        expectLimits(answer);
+        expect(answer?.headers).not.toHaveProperty('www-authenticate');
+        remaining.push(Number(answer?.headers['ratelimit-remaining']));
+      }
     expect(remaining).toEqual(remaining.map((_, at) => (remaining[0] ?? 0) - at));
-    // Without one the address has all of its calls left.
-    for (let nth = 0; nth < LIMIT; nth += 1) expect((await call(madeUp(nth)))?.status).toBe(usual);
-    expectRefusal(await call(madeUp(99)), 429, 'RATE_LIMIT_EXCEEDED');
-    expect((await call(api.keys.test))?.status).toBe(usual);
+    // Without one the address has all of its calls left, whatever they are of.
+    const heads = Object.entries(CALLS);
+    for (let nth = 0; nth < LIMIT; nth += 1) {
+      const [what, head] = heads[nth % heads.length] ?? ['', ''];
+      expect([what, (await call(head, madeUp(nth)))?.status]).toEqual([what, usual.get(what)]);
+    }
+    for (const [what, head] of heads) {
+      expectRefusal(await call(head, madeUp(99)), 429, 'RATE_LIMIT_EXCEEDED');
+      expect([what, (await call(head, api.keys.test))?.status]).toEqual([what, usual.get(what)]);
+    }
   });
 
   test('above the limit an answer takes a second, and a connection that does not wait for it ends', async () => {

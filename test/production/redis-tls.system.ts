@@ -78,11 +78,6 @@ test.each([
     () => ({ REDIS_URL: redis.url.replace(`:${password}@`, ''), NODE_EXTRA_CA_CERTS: caFile }),
     /NOAUTH/,
   ],
-  [
-    'with another password',
-    () => ({ REDIS_URL: redis.url.replace(password, 'other'), NODE_EXTRA_CA_CERTS: caFile }),
-    /WRONGPASS/,
-  ],
 ])(
   'a Redis %s is not used: the log says why, and calls are answered',
   async (_how, environment, why) => {
