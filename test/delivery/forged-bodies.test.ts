@@ -10,7 +10,7 @@ import { comesTo, standingOf, storeStatus } from '../../testbed/notifications';
 import { asRole } from '../../testbed/roles';
 import { useWorkers } from '../support/service';
 
-/** Whoever has the API's login stores bodies; workers sign those that they know (test/contracts/signable-event.test.ts). */
+/** Whoever has the API's login stores bodies; workers sign those that they know (test/contracts/webhook-event.test.ts). */
 const service = useWorkers();
 const { database, receiver } = service;
 const v1 = EVENT_FIELDS['v1'];

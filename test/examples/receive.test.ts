@@ -93,7 +93,7 @@ test('blanks around its secrets are no secret', async () => {
   expect(stored()).not.toContain('app_3 9 completed');
 });
 
-// The whole list is tried with its verifier in forgeries.system.ts.
+// The whole list is tried with its verifier in verify-webhook.system.ts.
 const SOME = ['an unset variable', 'a prefix alone', '31 bytes', 'one of two that was cut off'];
 test.each(BAD_SECRETS.filter(([name]) => SOME.includes(name)))(
   'does not start with %s',

@@ -35,7 +35,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   Go: { folder: 'go', needs: ['Go'], build: ['go', 'build', '-o', 'try-go', './try'], run: ['./try-go'] },
 };
 
-export const FORMS = ['Service-Signature', 'Standard Webhooks', 'public keys'] as const;
+const FORMS = ['Service-Signature', 'Standard Webhooks', 'public keys'] as const;
 export type Form = (typeof FORMS)[number];
 
 /**
