@@ -39,7 +39,6 @@ async function storeForEach(): Promise<Standing[]> {
 
 test.each([
   ['is frozen', 'SIGSTOP', 3, 1],
-  ['is killed', 'SIGKILL', 3, 1],
   ['is killed, as are two more of four,', 'SIGKILL', 4, 3],
 ] as const)(
   'the queues of a worker that %s are claimed by others before it counts as lost',

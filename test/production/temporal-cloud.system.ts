@@ -8,7 +8,7 @@ import { readConfig } from '../../runtime/config/config';
 import { ensureSearchAttributes } from '../../runtime/temporal/namespace';
 import { temporalTarget } from '../../runtime/temporal/temporal-target';
 import { connectAsOps, OTHER_DEPS, runWith } from '../ops/run';
-import { useCrashScene } from '../support/crash-scene';
+import { openCrashScene, type CrashScene } from '../support/crash-scene';
 import { until } from '../../testbed/until';
 import { deliveryOf } from '../support/histories';
 import { warmUp } from '../support/fast-path';
@@ -17,6 +17,7 @@ import { storeStatus, storeTest } from '../../testbed/notifications';
 import { startProductionTemporal, type ProductionTemporal } from '../../testbed/production-temporal';
 import { startNode } from '../../testbed/project-process';
 import { startTemporalCloud, type TemporalCloud } from '../support/temporal-cloud';
+import type { WorkerProcess } from '../support/worker-process';
 
 fileNeeds('Go');
 
@@ -47,8 +48,10 @@ let keyed: TemporalCloud;
 let mutual: TemporalCloud;
 let withKey: Record<string, string>;
 let withCertificate: Record<string, string>;
+let scene: CrashScene;
+let worker: WorkerProcess;
 
-const scene = useCrashScene(async () => {
+beforeAll(async () => {
   temporal = await startProductionTemporal();
   await temporal.ready();
   keyed = await startTemporalCloud(temporal, NAMESPACE, KEY);
@@ -62,10 +65,12 @@ const scene = useCrashScene(async () => {
   client = new Client({ connection, namespace: NAMESPACE });
   const workflowExecutionRetentionPeriod = { seconds: Long.fromNumber(86_400) };
   await client.workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod });
-  return { temporal: { address: keyed.address, namespace: NAMESPACE, client } };
-});
+  scene = await openCrashScene({ temporal: { address: keyed.address, namespace: NAMESPACE, client } });
+}, 1_200_000);
+beforeEach(() => scene.reset());
 
 afterAll(async () => {
+  await scene?.close();
   await keyed?.close();
   await mutual?.close();
   await client?.connection.close();
@@ -93,23 +98,22 @@ async function prepare(environment: Readonly<Record<string, string>>): Promise<s
 test('the wrong key and another namespace are refused; readiness, ops status and prepare-temporal name the settings', async () => {
   const check =
     /Request unauthorized.*: check TEMPORAL_NAMESPACE .*, and TEMPORAL_API_KEY or the client certificate/;
-  const wrong = [
-    { ...withKey, TEMPORAL_API_KEY: 'another' },
-    { ...withKey, TEMPORAL_NAMESPACE: 'other.a1b2c' },
-  ];
-  const workers = await Promise.all(wrong.map((settings) => scene.worker(settings)));
-  for (const [nth, settings] of wrong.entries()) {
-    await workers[nth]?.unreadyFor('Request unauthorized');
-    expect((await workers[nth]?.readiness())?.reason).toMatch(check);
+  const wrongKey = { ...withKey, TEMPORAL_API_KEY: 'another' };
+  const wrongNamespace = { ...withKey, TEMPORAL_NAMESPACE: 'other.a1b2c' };
+  const refused = await scene.worker(wrongKey);
+  await refused.unreadyFor('Request unauthorized');
+  expect((await refused.readiness()).reason).toMatch(check);
+  await refused.end('SIGTERM');
+  for (const settings of [wrongKey, wrongNamespace]) {
     const said = await statusSays(settings);
     expect(said).toContain('(Request unauthorized.)');
     expect(said).toMatch(check);
   }
-  expect(await prepare(wrong[1] ?? {})).toMatch(check);
+  expect(await prepare(wrongNamespace)).toMatch(check);
 }, 120_000);
 
 test('search attributes are missing: readiness, ops status and prepare-temporal give the command', async () => {
-  const worker = await scene.worker(withKey);
+  worker = await scene.worker({ ...withKey, TEST_LADDER_SECONDS: '0,1' });
   await worker.unreadyFor(ADD);
   const command = ADD + SEARCH_ATTRIBUTES.map((name) => ` --search-attribute ${name}=Keyword`).join('');
   expect((await worker.readiness()).reason).toContain(command);
@@ -137,45 +141,33 @@ async function actionsOf(notificationId: string): Promise<number> {
   return (events ?? []).filter(({ eventType }) => BILLED.has(eventType ?? 0)).length + new Set(marked).size;
 }
 
-test.each([
-  ['an API key', () => ({ cloud: keyed, settings: withKey })],
-  ['a client certificate', () => ({ cloud: mutual, settings: withCertificate })],
-])(
-  'with %s and above the limit of actions: each of a burst is delivered, in order, and counted once',
-  async (how, using) => {
-    const { cloud, settings } = using();
-    const { database, partnerId, receiver } = scene;
-    const worker = await scene.worker(settings);
-    await worker.ready();
-    const before = { ...cloud.seen };
-    cloud.limit(LIMIT);
-    const applications = Array.from({ length: APPLICATIONS }, (_, nth) => `app_${how.length}_${nth}`);
-    for (const sequence of [1, 2, 3])
-      for (const applicationId of applications)
-        await storeStatus(database, { partnerId, applicationId, sequence });
-    const rows = await scene.ended(60_000);
-    expect(cloud.seen.throttled).toBeGreaterThan(before.throttled);
-    cloud.limit(UNLIMITED);
-    expect(rows.map(({ attempts }) => attempts)).toEqual(rows.map(() => ['delivered']));
-    const events = receiver.received.map(({ body }) => JSON.parse(body) as Event);
-    for (const id of applications) {
-      const own = events.filter(({ data }) => data.credit_application_id === id);
-      expect(own.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
-    }
-    expect(await scene.counts()).toEqual([{ delivered: 3 * APPLICATIONS, failed: 0, reserved: 0 }]);
-    await scene.expectInvariants({ kills: 0 });
-    const billed = await Promise.all(rows.map(({ id }) => actionsOf(id)));
-    // One that the fast path declines costs its marker beside the three.
-    expect(Math.max(...billed)).toBeLessThanOrEqual(4);
-    expect(billed.filter((actions) => actions <= 3).length).toBeGreaterThan(billed.length / 2);
-    expect(worker.output()).not.toContain(KEY);
-  },
-  120_000,
-);
+test('above the limit of actions each of a burst is delivered, in order, and counted once', async () => {
+  const { database, partnerId, receiver } = scene;
+  const before = keyed.seen.throttled;
+  keyed.limit(LIMIT);
+  const applications = Array.from({ length: APPLICATIONS }, (_, nth) => `app_${nth}`);
+  for (const sequence of [1, 2, 3])
+    for (const applicationId of applications)
+      await storeStatus(database, { partnerId, applicationId, sequence });
+  const rows = await scene.ended(60_000);
+  expect(keyed.seen.throttled).toBeGreaterThan(before);
+  keyed.limit(UNLIMITED);
+  expect(rows.map(({ attempts }) => attempts)).toEqual(rows.map(() => ['delivered']));
+  const events = receiver.received.map(({ body }) => JSON.parse(body) as Event);
+  for (const id of applications) {
+    const own = events.filter(({ data }) => data.credit_application_id === id);
+    expect(own.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
+  }
+  expect(await scene.counts()).toEqual([{ delivered: 3 * APPLICATIONS, failed: 0, reserved: 0 }]);
+  await scene.expectInvariants({ kills: 0 });
+  const billed = await Promise.all(rows.map(({ id }) => actionsOf(id)));
+  // One that the fast path declines costs its marker beside the three.
+  expect(Math.max(...billed)).toBeLessThanOrEqual(4);
+  expect(billed.filter((actions) => actions <= 3).length).toBeGreaterThan(billed.length / 2);
+  expect(worker.output()).not.toContain(KEY);
+}, 120_000);
 
-test('a delivery costs three actions, two on the fast path, and each further attempt two', async () => {
-  const worker = await scene.worker({ ...withKey, TEST_LADDER_SECONDS: '0,1' });
-  await worker.ready();
+test('a delivery costs three actions, two on the fast path, and each further attempt two; a client certificate will do', async () => {
   const { database, partnerId, receiver } = scene;
   const cost = async (of = partnerId) => {
     const { notificationId } = await storeTest(database, { partnerId: of });
@@ -192,13 +184,13 @@ test('a delivery costs three actions, two on the fast path, and each further att
   expect(await cost('P100002')).toBe(3 + 1 + 2);
   await worker.end('SIGTERM');
 
-  const fast = await scene.worker({ ...withKey, FAST_SLOTS: '8' });
+  const fast = await scene.worker({ ...withCertificate, FAST_SLOTS: '8' });
   await fast.ready();
   await warmUp({ database, client }, partnerId);
   expect(await cost()).toBe(2);
 
   // All workers together may ask 30 times a second.
-  const asked = () => keyed.seen.calls.filter((call) => call === 'CountWorkflowExecutions').length;
+  const asked = () => mutual.seen.calls.filter((call) => call === 'CountWorkflowExecutions').length;
   const before = asked();
   await fast.readiness();
   expect(asked() - before).toBeLessThan(SEARCH_ATTRIBUTES.length);

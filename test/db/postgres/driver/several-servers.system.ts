@@ -11,17 +11,18 @@ let leader: OwnPostgres;
 let standby: OwnPostgres;
 const opened: { close(): unknown }[] = [];
 
-beforeEach(async () => {
+async function startPair(): Promise<void> {
+  await closePair();
   [leader, standby] = await Promise.all([startOwnPostgres(), startOwnPostgres()]);
   await Promise.all([addTwin(leader), addTwin(standby)]);
   await markAsStandby(standby);
   await standby.stop();
   await standby.start();
-});
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((one) => one.close()));
-  await Promise.all([leader?.close(), standby?.close()]);
-});
+}
+const closePair = () => Promise.all([leader?.close(), standby?.close()]);
+beforeAll(startPair);
+afterEach(async () => void (await Promise.all(opened.splice(0).map((one) => one.close()))));
+afterAll(closePair);
 
 async function asAdmin(server: OwnPostgres, text: string): Promise<void> {
   const admin = openDatabaseAt(server.url);
@@ -70,59 +71,6 @@ test('a single standby is refused where a leader is asked for, and read where no
   expect(await serverOf(connect(urlOf([standby])))).toBe(standby.port);
 });
 
-test('while no server takes writes each statement fails with the reason; then the one that was promoted is used', async () => {
-  const database = connect(urlOf([leader, standby]));
-  expect(await serverOf(database)).toBe(leader.port);
-  await markAsStandby(leader);
-  await leader.kill();
-  await leader.start();
-  // The first finds out that its connection is gone.
-  await Promise.allSettled(Array.from({ length: 6 }, () => serverOf(database)));
-  await expect(serverOf(database)).rejects.toThrow(/takes writes: .* is a standby/);
-  await promote(standby);
-  await finds(database, standby);
-  const ports = await Promise.all(Array.from({ length: 9 }, () => serverOf(database)));
-  expect(new Set(ports)).toEqual(new Set([standby.port]));
-});
-
-test('a leader that is frozen is left for the one that was promoted, and not used when it is thawed', async () => {
-  const database = connect(urlOf([leader, standby]));
-  await Promise.all(Array.from({ length: 9 }, () => serverOf(database)));
-  await leader.freeze();
-  await promote(standby);
-  await finds(database, standby);
-  await leader.unfreeze();
-  for (let times = 0; times < 20; times += 1) expect(await serverOf(database)).toBe(standby.port);
-});
-
-test('a transaction whose leader dies is not carried on with the next one', async () => {
-  const database = connect(urlOf([leader, standby]), 1);
-  await promote(standby);
-  for (const server of [leader, standby]) await asAdmin(server, 'create table told (what text)');
-  await expect(
-    database.sql.begin(async (tx) => {
-      await tx`insert into told values ('first')`;
-      await leader.kill();
-      await tx`insert into told values ('second')`;
-    }),
-  ).rejects.toThrow(/\w/);
-  await finds(database, standby);
-  expect(await database.sql`select what from told`).toHaveLength(0);
-});
-
-test('the change feed follows the leader', async () => {
-  const heard: string[] = [];
-  const feed = catalogueFeed(urlOf([leader, standby]), (subject) => heard.push(subject));
-  opened.push(feed);
-  await until(() => feed.trusted(), 'the feed is trusted', 30_000);
-  await leader.kill();
-  await until(() => !feed.trusted(), 'the feed is not trusted any more');
-  await promote(standby);
-  await until(() => feed.trusted(), 'the feed is trusted again', 60_000);
-  await asAdmin(standby, `select pg_notify('${CATALOGUE_CHANNEL}', 'merchant:M100001')`);
-  await until(() => heard.includes('merchant:M100001'), 'it is heard');
-});
-
 test('servers that take connections and close them are not asked without end', async () => {
   let connections = 0;
   const closing = createServer((socket) => {
@@ -134,4 +82,61 @@ test('servers that take connections and close them are not asked without end', a
   const at = closing.address() as AddressInfo;
   await expect(serverOf(connect(urlOf([at, at]), 1))).rejects.toThrow(/\w/);
   expect(connections).toBeLessThan(10);
+});
+
+describe('when the leader is lost', () => {
+  beforeEach(startPair);
+
+  test('while no server takes writes each statement fails with the reason; then the one that was promoted is used', async () => {
+    const database = connect(urlOf([leader, standby]));
+    expect(await serverOf(database)).toBe(leader.port);
+    await markAsStandby(leader);
+    await leader.kill();
+    await leader.start();
+    // The first finds out that its connection is gone.
+    await Promise.allSettled(Array.from({ length: 6 }, () => serverOf(database)));
+    await expect(serverOf(database)).rejects.toThrow(/takes writes: .* is a standby/);
+    await promote(standby);
+    await finds(database, standby);
+    const ports = await Promise.all(Array.from({ length: 9 }, () => serverOf(database)));
+    expect(new Set(ports)).toEqual(new Set([standby.port]));
+  });
+
+  test('a leader that is frozen is left for the one that was promoted, and not used when it is thawed', async () => {
+    const database = connect(urlOf([leader, standby]));
+    await Promise.all(Array.from({ length: 9 }, () => serverOf(database)));
+    await leader.freeze();
+    await promote(standby);
+    await finds(database, standby);
+    await leader.unfreeze();
+    for (let times = 0; times < 20; times += 1) expect(await serverOf(database)).toBe(standby.port);
+  });
+
+  test('a transaction whose leader dies is not carried on with the next one', async () => {
+    const database = connect(urlOf([leader, standby]), 1);
+    await promote(standby);
+    for (const server of [leader, standby]) await asAdmin(server, 'create table told (what text)');
+    await expect(
+      database.sql.begin(async (tx) => {
+        await tx`insert into told values ('first')`;
+        await leader.kill();
+        await tx`insert into told values ('second')`;
+      }),
+    ).rejects.toThrow(/\w/);
+    await finds(database, standby);
+    expect(await database.sql`select what from told`).toHaveLength(0);
+  });
+
+  test('the change feed follows the leader', async () => {
+    const heard: string[] = [];
+    const feed = catalogueFeed(urlOf([leader, standby]), (subject) => heard.push(subject));
+    opened.push(feed);
+    await until(() => feed.trusted(), 'the feed is trusted', 30_000);
+    await leader.kill();
+    await until(() => !feed.trusted(), 'the feed is not trusted any more');
+    await promote(standby);
+    await until(() => feed.trusted(), 'the feed is trusted again', 60_000);
+    await asAdmin(standby, `select pg_notify('${CATALOGUE_CHANNEL}', 'merchant:M100001')`);
+    await until(() => heard.includes('merchant:M100001'), 'it is heard');
+  });
 });
