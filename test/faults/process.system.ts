@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises';
+import { Agent, request } from 'undici';
 import { useApi } from '../support/api';
 import { goodQuote } from '../../testbed/values';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { createTestTls } from '../../testbed/tls';
 import { until } from '../../testbed/until';
 
 /** Issues the keys and looks into the database. */
@@ -88,3 +91,47 @@ describe('a log that nobody reads', () => {
     180_000,
   );
 });
+
+test('SIGHUP lets an API process read its certificate again, and no request fails', async () => {
+  await start();
+  const url = `https://127.0.0.1:${api.port}/openapi.json`;
+  const ask = async (dispatcher: Agent) => {
+    const { statusCode, body } = await request(url, { dispatcher });
+    // Not `dump`, which closes the connection after 128 kB.
+    await body.text();
+    return statusCode;
+  };
+  const trusting = (ca: string, keepAlive = true) =>
+    new Agent({ connect: { ca }, ...(!keepAlive && { pipelining: 0 }) });
+  const open = trusting(api.ca);
+  expect(await ask(open)).toBe(200);
+  // A pair that does not fit: the one before stays.
+  const next = await createTestTls();
+  await writeFile(api.tlsFiles.cert, next.cert);
+  api.child.kill('SIGHUP');
+  await until(() => api.output().includes('SIGHUP: the certificate cannot be used'), 'it says so');
+  expect(await ask(trusting(api.ca, false))).toBe(200);
+
+  let stop = false;
+  const other: unknown[] = [];
+  const asking = (async () => {
+    while (!stop) {
+      const status = await ask(open).catch(String);
+      if (status !== 200) other.push(status);
+      // 300 a minute are allowed to an address without a key.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  await writeFile(api.tlsFiles.key, next.key);
+  for (let nth = 0; nth < 20; nth += 1) {
+    api.child.kill('SIGHUP');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await until(() => api.output().includes('SIGHUP: the certificate was read again'), 'it says so');
+  expect(await ask(trusting(next.ca, false))).toBe(200);
+  await expect(ask(trusting(api.ca, false))).rejects.toThrow(/certificate/);
+  stop = true;
+  await asking;
+  expect(other).toEqual([]);
+  expect(await api.end('SIGTERM')).toBe(0);
+}, 90_000);
