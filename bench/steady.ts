@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { seedDemo } from '../dev/seed';
 import { quoteBody, startOurs, type Target } from './harness/api';
 import { pause, runBench } from './harness/bench';
@@ -19,8 +18,6 @@ const OPTIONS = {
   /** Quotes and deliveries of each second. */
   quotes: 8,
   deliveries: 2,
-  /** A file that gets every reading, a line of JSON each, for a picture. */
-  readings: '',
 };
 
 const READ_EVERY_S = 60;
@@ -32,7 +29,6 @@ runBench('steady', OPTIONS, async (bench, options) => {
   const { partnerId, apiKeys } = await seedDemo(stage.postgres.url, undefined);
   const body = quoteBody(partnerId, 'M1000002');
   const api = await startOurs(bench, { databaseUrl: stage.postgres.url, body, key: apiKeys.test });
-  const file = options.readings === '' ? undefined : createWriteStream(options.readings);
 
   const readings: Figures[] = [];
   /** Deliveries under way, with the moment of their commit. */
@@ -63,12 +59,9 @@ runBench('steady', OPTIONS, async (bench, options) => {
     await second();
     await pause(from + nth * 1_000 - monotonicMs());
     if (nth % READ_EVERY_S !== 0) continue;
-    const reading = await read(stage, api);
-    readings.push(reading);
-    file?.write(`${JSON.stringify(reading)}\n`);
+    readings.push(await read(stage, api));
     if ((nth / 60) % 10 === 0) say(`${nth / 60} minutes, ${times.length} of ${stored} delivered`);
   }
-  file?.end();
   await settled(stage);
   const perReading = { quote_bytes: quotes * READ_EVERY_S, delivery_bytes: deliveries * READ_EVERY_S };
   const { ratios, columns } = flatness(readings, perReading);
