@@ -38,10 +38,10 @@ beforeAll(async () => {
   await findTemporal();
 }, 1_200_000);
 
-afterEach(async () => {
+afterAll(async () => {
   for (const pid of await ours()) signal(pid, 'SIGKILL');
+  emitStackLogs(dataDir);
 });
-afterAll(() => emitStackLogs(dataDir));
 
 /** The last argument means nothing to it; by it the run's watchdog and `ours` find the process. */
 function start(settings: Record<string, string> = {}): ProjectProcess {
@@ -126,25 +126,27 @@ async function deliverTest(): Promise<{ status: number; answer: unknown; got: un
   return { status, answer: (JSON.parse(text) as { data: unknown }).data, got: (await deliveries())[0] };
 }
 
-test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing behind', async () => {
-  const first = startOpenly();
-  await first.waitFor(UP, 60_000);
-  expect(first.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo shop.*\] API/s);
-  expect(first.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
+let stack: ProjectProcess;
+
+test('starts on nothing, and says so when started twice', async () => {
+  stack = startOpenly();
+  await stack.waitFor(UP, 60_000);
+  expect(stack.output()).toMatch(/\[1\/\d\] Postgres.*\] Demo shop.*\] API/s);
+  expect(stack.output()).toMatch(/\[(\d)\/\1\] \w+ \.\.\. \d+\.\d s/);
   expect(await quote()).toBe(200);
-  const { apiKeys, apiUrl, caFile } = await readStack();
-  expect(first.output()).toContain(`CURL_CA_BUNDLE='${caFile}'`);
-  await first.waitFor(WEBHOOKS_WORK, 60_000);
+  const { apiUrl, caFile } = await readStack();
+  expect(stack.output()).toContain(`CURL_CA_BUNDLE='${caFile}'`);
+  await stack.waitFor(WEBHOOKS_WORK, 60_000);
   // Passwords, keys, certificates, logs, claims, and what Postgres and Temporal write.
   expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
 
   const { temporalUiUrl, shopUrl, internalUrl } = await readStack();
-  expect(WEBHOOKS_WORK.exec(first.output())?.[1]).toBe(temporalUiUrl);
+  expect(WEBHOOKS_WORK.exec(stack.output())?.[1]).toBe(temporalUiUrl);
   expect((await fetch(temporalUiUrl ?? '')).status).toBe(200);
   // Names that another site has made lead here.
   for (const at of [`${temporalUiUrl}/`, `${internalUrl}/metrics`])
     expect((await request(at, { headers: { host: 'evil.example' } })).statusCode).toBeGreaterThanOrEqual(400);
-  expect(first.output()).toContain(`${shopUrl}/developer`);
+  expect(stack.output()).toContain(`${shopUrl}/developer`);
   expect((await call('GET', `${shopUrl}/developer`)).text).toContain('<h1>Behind the shop</h1>');
 
   expect(await deliverTest()).toMatchObject({
@@ -155,43 +157,86 @@ test('starts on nothing, says so when started twice, and Ctrl-C leaves nothing b
 
   const second = start();
   expect(await second.ended).toBe(1);
-  expect(second.output()).toMatch(new RegExp(`already runs .*${apiUrl}, process ${first.pid}\\.`));
-
-  expect(await first.end('SIGINT')).toBe(0);
-  expect(await ours()).toEqual([]);
-  expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
-  expect((await readStack()).apiKeys).toEqual(apiKeys);
+  expect(second.output()).toMatch(new RegExp(`already runs .*${apiUrl}, process ${stack.pid}\\.`));
 });
 
 test('recovers after kill -9, with the same keys and data', async () => {
-  const killed = start();
-  await killed.waitFor(WEBHOOKS_WORK, 60_000);
   const before = await readStack();
   const workflowId = 'before-the-kill';
   const temporal = { address: before.temporalAddress ?? 'none' };
   await withTemporal(temporal, ({ workflow }) =>
     workflow.start('nobodyRunsIt', { workflowId, taskQueue: 'nobody-polls-it' }),
   );
-  await killed.end('SIGKILL');
+  await stack.end('SIGKILL');
   expect(await ours()).not.toEqual([]);
-  const draft = `${stackFile()}.${killed.pid}`;
+  const draft = `${stackFile()}.${stack.pid}`;
   await writeFile(draft, 'half');
 
-  const next = start();
-  await next.waitFor(WEBHOOKS_WORK, 60_000);
-  expect(next.output()).toMatch(/Postgres that an earlier run left behind/);
-  expect(next.output()).toMatch(/Temporal that an earlier run left behind/);
+  stack = startOpenly();
+  await stack.waitFor(WEBHOOKS_WORK, 60_000);
+  expect(stack.output()).toMatch(/Postgres that an earlier run left behind/);
+  expect(stack.output()).toMatch(/Temporal that an earlier run left behind/);
   await withTemporal(temporal, ({ workflow }) => workflow.getHandle(workflowId).describe());
-  expect(next.output()).not.toMatch(/creating a new database cluster/);
+  expect(stack.output()).not.toMatch(/creating a new database cluster/);
   expect(await readStack()).toEqual(before);
   await expect(stat(draft)).rejects.toThrow(/ENOENT/);
   expect(await quote()).toBe(200);
   expect(await deliverTest()).toMatchObject({ status: 200, got: { verified: true } });
+});
 
-  // As when bin/bootstrap.cjs is killed.
-  next.child.disconnect();
-  expect(await next.ended).toBe(0);
+const demo = (dataFolder: string) =>
+  startNode(['--import', 'tsx', 'bin/demo.ts', directory], {
+    cwd: project,
+    environment: { DATA_DIR: dataFolder },
+  });
+
+/** Whatever reaches the receiver's port is listed; only its signature tells whose it is. */
+async function postAsStranger(): Promise<void> {
+  const { receiverUrl, caFile } = await readStack();
+  const dispatcher = new Agent({ connect: { ca: await readFile(caFile, 'utf8') } });
+  const created = '{"event_type":"credit_application.created","data":null}';
+  for (const body of ['null', '7', '{"event_type":"x"}', created]) {
+    const answer = await request(`${receiverUrl}/webhooks`, { method: 'POST', dispatcher, body });
+    expect(answer.statusCode).toBe(401);
+    await answer.body.dump();
+  }
+  await dispatcher.close();
+}
+
+test('the demo simulates three applications, and all arrives verified and in order', async () => {
+  // A second run finds what the first one left, and what strangers have posted.
+  for (let times = 0; times < 2; times += 1) {
+    await postAsStranger();
+    const run = demo(dataDir);
+    const code = await run.ended;
+    expect(run.output()).toContain('All arrived, verified, in order.');
+    expect(code).toBe(0);
+    const got = [
+      ...run.output().matchAll(/receiver got +(\d+) +credit_application\.(\w+) +signature verified/g),
+    ];
+    expect(got.map(([, sequence, status]) => `${sequence} ${status}`).join(' ')).toBe(
+      [
+        '1 created 2 submitted 3 referred 4 accepted 5 signed 6 ready 7 activated 8 paid_out 9 completed',
+        '1 created 2 submitted 3 accepted 4 signed 5 ready 6 activated 7 paid_out 8 completed 9 refunded',
+        '1 created 2 submitted 3 declined',
+      ].join(' '),
+    );
+  }
+});
+
+test('Ctrl-C leaves nothing behind, and the demo says what to do then', async () => {
+  const { apiKeys } = await readStack();
+  expect(await stack.end('SIGINT')).toBe(0);
   expect(await ours()).toEqual([]);
+  expect(await modesIn(dataDir)).toEqual({ files: ['600'], folders: ['700'] });
+  expect((await readStack()).apiKeys).toEqual(apiKeys);
+
+  const gone = demo(dataDir);
+  expect(await gone.ended).toBe(1);
+  expect(gone.output()).toMatch(/^The stack is not running \(nobody answers/);
+  const never = demo(join(directory, 'nothing'));
+  expect(await never.ended).toBe(1);
+  expect(never.output()).toMatch(/^The stack is not running .*npm start.*\n$/);
 });
 
 test('makes new keys when stack.json is lost', async () => {
@@ -242,15 +287,6 @@ test('names every port in use', async () => {
   await Promise.all(squatters.map((squatter) => new Promise((resolve) => squatter.close(resolve))));
 });
 
-test('answers quotes without Temporal, and says what is missing', async () => {
-  const running = start({ XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory });
-  await running.waitFor(UP, 60_000);
-  await running.waitFor(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
-  expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
-  expect(await quote()).toBe(200);
-  expect(await running.end('SIGINT')).toBe(0);
-});
-
 test('uses a Temporal that it is given, and registers what it lacks there', async () => {
   const other = await startTemporal({
     executable: await findTemporal(),
@@ -269,8 +305,10 @@ test('uses a Temporal that it is given, and registers what it lacks there', asyn
   await running.waitFor(WEBHOOKS_WORK, 60_000);
   expect(await readStack()).toMatchObject({ temporalAddress: other.address, temporalUiUrl: null });
   expect(await missingSearchAttributes(connection, namespace)).toEqual([]);
-  expect(await running.end('SIGINT')).toBe(0);
-  expect(await isRunning(other.pid)).toBe(true);
+  // As when bin/bootstrap.cjs is killed.
+  running.child.disconnect();
+  expect(await running.ended).toBe(0);
+  expect(await ours()).toEqual([other.pid]);
   await connection.close();
   await other.stop();
 });
@@ -284,9 +322,13 @@ test('can be stopped while it starts', async () => {
   expect(await ours()).toEqual([]);
 });
 
-test('a second Ctrl-C ends at once what does not stop', async () => {
-  const running = start();
+test('answers quotes without Temporal, and says what is missing; a second Ctrl-C ends at once what does not stop', async () => {
+  const running = start({ XDG_CACHE_HOME: join(project, 'package.json'), PATH: directory });
   await running.waitFor(UP, 60_000);
+  await running.waitFor(/WARNING: no Temporal.*XDG_CACHE_HOME/s);
+  expect(await readStack()).toMatchObject({ temporalAddress: null, temporalUiUrl: null });
+  expect(await quote()).toBe(200);
+
   const postgres = await ourProcess('postgres');
   const frozen = [postgres, ...(await childrenOf(postgres))];
   for (const pid of frozen) signal(pid, 'SIGSTOP');
