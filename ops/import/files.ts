@@ -23,7 +23,12 @@ export async function readText(path: string, stdin: Readable): Promise<string> {
     }
   } catch (error) {
     if (error instanceof ImportRefused) throw error;
-    refuseFile(`The file cannot be read: ${printable((error as Error).message)}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const container =
+      code === 'ENOENT'
+        ? '. A container sees none of the machine: give - in place of the name, and < FILE'
+        : '';
+    refuseFile(`The file cannot be read: ${printable(message)}${container}`);
   }
   const bytes = Buffer.concat(chunks);
   refuseForeignFile(bytes);

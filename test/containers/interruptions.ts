@@ -17,6 +17,13 @@ export async function rollingRestart(scene: Scene): Promise<void> {
       await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: release });
       await project.page('docker compose up -d --no-deps --wait worker-2');
     }
+    await project.run(
+      `cd deploy/proxy && sed '$ a # of this release' haproxy.cfg >new.cfg && mv new.cfg haproxy.cfg`,
+    );
+    await project.page('docker compose kill -s USR2 proxy');
+    await project.run(
+      "docker compose exec -T proxy grep '# of this release' /usr/local/etc/haproxy/haproxy.cfg",
+    );
   });
   // "After a release"
   await project.page('docker compose ps');

@@ -41,6 +41,7 @@ export async function installs({ project, outside, figures }: Scene): Promise<vo
     ...Object.fromEntries(logins.map((name) => [`${name}_PASSWORD`, password()])),
     WEBHOOK_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     TLS_PEM_FILE: './tls.pem',
+    PUBLIC_URL: `https://${NAME}`,
   });
   await project.page('docker compose build');
   const size = await project.run(

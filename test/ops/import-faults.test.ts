@@ -295,3 +295,9 @@ describe('a name', () => {
     expect((await ops.import('merchants', [merchant])).json()).toMatchObject({ unchanged: 1 });
   });
 });
+
+test('a file that is not there is refused with the way into a container', async () => {
+  const { code, err } = await ops.run(['merchants import no-such.json']);
+  expect(code).toBe(1);
+  expect(err).toMatch(/ENOENT.* 'no-such\.json'\. A container .* give - in place of the name/);
+});

@@ -22,6 +22,18 @@ test('no secret stands in the file or the example of its settings', () => {
   expect(Object.values(parseEnv(readFileSync(join(root, '.env.example'), 'utf8'))).join('')).toBe('');
 });
 
+test('compose names each setting of the example that has no value and may not stay empty', () => {
+  const [file, example] = ['docker-compose.yml', '.env.example'].map((name) =>
+    readFileSync(join(root, name), 'utf8'),
+  );
+  const obligatory = (example ?? '')
+    .split('\n\n')
+    .filter((paragraph) => !paragraph.includes('May stay empty'))
+    .flatMap((paragraph) => Object.keys(parseEnv(paragraph)));
+  expect(obligatory).toHaveLength(11);
+  expect(obligatory.filter((name) => !file?.includes(`\${${name}:?see .env.example}`))).toEqual([]);
+});
+
 test('our processes are given no setting that the service does not know', () => {
   const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
   const ours = services.filter(([, { image }]) => image.startsWith('partner-finance-quote-service'));
