@@ -225,6 +225,9 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], op
   await appendChanges(tx, changes);
 }
 
+/** A name of digits and marks alone, or a day of a month: what a spreadsheet makes of 12/24 or 00123. */
+const FROM_SPREADSHEET = /^[\d\s.,/:-]+$|^\d{1,2}-\p{L}{3}$|^\p{L}{3}-\d{2}$/u;
+
 /** A larger step is most likely a slip of the decimal point: 9.9 for 99. In basis points. */
 const LARGEST_APR_STEP = 500;
 
@@ -240,6 +243,9 @@ function reported({ row, merchantId, definition, stored, terms, fields }: Planne
     change: stored === null ? 'created' : updated,
     fields,
     warning: warnings(
+      stored === null && FROM_SPREADSHEET.test(definition.creditProduct)
+        ? 'its name looks like what a spreadsheet makes of a name: is it meant?'
+        : null,
       step > LARGEST_APR_STEP
         ? `its APR moves by ${(step / 100).toFixed(1)} percentage points: is that meant?`
         : null,

@@ -58,6 +58,16 @@ describe('importing products again', () => {
     for (const apr of ['15.0', '4.8']) expect((await dry(apr)).out).toContain('WARNING');
   });
 
+  test('a new name that a spreadsheet may have made of another is a warning', async () => {
+    const warns = async (credit_product: string) =>
+      (await ops.run(['products import - --dry-run'], JSON.stringify([{ ...GOOD, credit_product }]))).out;
+    // What Excel and LibreOffice save for 12/24 and 00123.
+    for (const name of ['12/24/2026', '24-Dec', 'Dec-24', '123'])
+      expect(await warns(name)).toContain('WARNING');
+    for (const name of ['12 months', '0% 10-24', 'Dec-2024 offer'])
+      expect(await warns(name)).not.toContain('WARNING');
+  });
+
   test('makes no new version when only the place changes', async () => {
     await ops.import('products', [GOOD]);
     const moved = { ...GOOD, display_order: 9, active: false };
