@@ -11,7 +11,7 @@ export function runUntilSignal(
 ): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1);
+    if (stopping) return leave(logger, 1);
     stopping = true;
     logger.info({ signal }, 'stopping');
     running.close().then(
@@ -42,9 +42,10 @@ export function runUntilSignal(
   process.on('unhandledRejection', (error) => end(error, 'unhandledRejection'));
 }
 
-/** Exits once the log is written, or after a second when its reader is blocked. */
+/** Exits once the log is written, or is killed after a second when its reader is blocked. */
 function leave(logger: Logger, code: number): void {
-  setTimeout(() => process.exit(code), 1_000).unref();
+  // process.exit() would wait for the write that the reader does not take, for ever.
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1_000);
   logger.flush(() => process.exit(code));
 }
 

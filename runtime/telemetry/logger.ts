@@ -66,6 +66,8 @@ function standardOutput(): DestinationStream {
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
+    // Node opens it so that a write into a full pipe fails, and does not wait for the reader.
+    void process.stdout;
     retryUntilMs = performance.now() + LONGEST_FLUSH_MS;
     try {
       flushSync();
