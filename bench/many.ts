@@ -77,7 +77,7 @@ runBench('many', OPTIONS, async (bench, options) => {
           const loop_share = beside.loopShare;
           columns[nameOf(cell)] = { ...figures, loop_share, ...beside.cpu };
           say(`${nameOf(cell)}: ${shown({ ...figures, loop_share })}; CPU ms: ${shown(beside.cpu)}`);
-          say(`${nameOf(cell)}: paths ${beside.paths}`);
+          say(`${nameOf(cell)}: paths ${beside.paths}; sessions waited for: ${beside.waits}`);
         }
     });
   }

@@ -13,6 +13,7 @@ import { say } from '../../testbed/say';
 import { monotonicMs, spread, type Figures } from '../harness/rounds';
 import { startWorker, type Ground } from '../harness/stage';
 import type { Fed, Feed } from './feeder';
+import { watchWaits } from './waits';
 
 const LENDER = 'bench_lender';
 /** Temporal writes what it lists once a second: each cell pays for its own. */
@@ -30,11 +31,13 @@ export interface Cell {
 export type MeasuredCell = Cell &
   Record<'per_second' | 'p50_ms' | 'p95_ms' | 'p99_ms' | 'cpu_ms' | 'fast_share' | 'lost', number>;
 
+/** Figures that are printed beside the cell. */
 interface Beside {
   /** CPU milliseconds of each part, for each delivery. */
   readonly cpu: Figures;
   readonly loopShare: number;
   readonly paths: string;
+  readonly waits: string;
 }
 
 export interface Limits {
@@ -103,7 +106,7 @@ export async function measureCell(
   { endpoints, rate }: Pick<Cell, 'endpoints' | 'rate'>,
   limits: Limits,
 ): Promise<{ cell: MeasuredCell; beside: Beside }> {
-  const { temporal, postgres, groups } = field.ground;
+  const { database, temporalSql, temporal, postgres, groups } = field.ground;
   const count = rate === null ? limits.count : rate * limits.seconds;
   const quotes = field.quotes.slice(0, endpoints);
   const pidOf = ({ pid }: ChildProcess) => pid;
@@ -127,6 +130,7 @@ export async function measureCell(
   const loops = () => workers.reduce((sum, { worker }) => sum + mainThreadMs(worker.pid ?? 0), 0);
   const pathsBefore = await pathsOf(workers);
   const arrivals = watchArrivals(field.ground);
+  const waits = [watchWaits(database.sql), watchWaits(temporalSql)];
   let [fromMs, loopMs, untilMs, loopShare] = [0, 0, 0, 0];
   const { result: committed, cpu } = await withCpu(measured, count, async () => {
     if (rate === null) await setPaused(field, quotes, true);
@@ -146,6 +150,7 @@ export async function measureCell(
     await pause(REST_MS);
     return moments;
   });
+  const [ours, theirs] = await Promise.all(waits.map((end) => end()));
   const arrived = committed.flatMap(([eventId, at]) => {
     const arrivedMs = arrivals.at.get(eventId);
     return arrivedMs === undefined ? [] : [arrivedMs - at];
@@ -167,7 +172,11 @@ export async function measureCell(
     fast_share: (paths.get('fast') ?? 0) / started,
     lost,
   };
-  return { cell, beside: { cpu: parts, loopShare, paths: JSON.stringify(Object.fromEntries(paths)) } };
+  const waited = `ours: ${ours}; Temporal's: ${theirs}`;
+  return {
+    cell,
+    beside: { cpu: parts, loopShare, paths: JSON.stringify(Object.fromEntries(paths)), waits: waited },
+  };
 }
 
 /** Stores so many changes, each feeder its share. @returns when each was committed. */
@@ -230,6 +239,7 @@ async function setPaused({ ground }: Field, quotes: Field['quotes'], paused: boo
   }
 }
 
+/** Waits until every delivery has been recorded. */
 async function recorded({ database }: Ground): Promise<void> {
   const deadlineMs = monotonicMs() + RECORDED_WITHIN_MS;
   while (monotonicMs() < deadlineMs) {
