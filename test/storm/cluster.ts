@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { say } from '../../testbed/say';
 import { failures } from './finding';
 import { reportText } from './findings';
+import { random, shuffled } from '../support/random';
 import { inNamespaces } from '../../scripts/cluster/inside';
 import { LONG, SHORT } from './cluster/blows';
 import { runStorm } from './cluster/run';
@@ -25,13 +26,17 @@ const { values: options, positionals } = parseArgs({
     short: { type: 'boolean', default: false },
     /** Only blows whose description contains this. */
     only: { type: 'string', default: '' },
+    /** Another order of the blows for each number. Without it, they come as in the file. */
+    seed: { type: 'string' },
     /** A folder that gets what every process has printed. */
     logs: { type: 'string' },
   },
 });
 
 async function storm(directory: string): Promise<number> {
-  const blows = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
+  const next = options.seed === undefined ? () => 0 : random(Number(options.seed));
+  const wanted = (options.short ? SHORT : LONG).filter(({ what }) => what.includes(options.only));
+  const blows = shuffled(wanted, next);
   if (blows.length === 0) throw new Error(`--only: no blow is called ${options.only}`);
   try {
     const scene = await openClusterScene({ directory, say });
