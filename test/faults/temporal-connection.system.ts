@@ -52,7 +52,9 @@ beforeAll(async () => {
     environment: { ...environment, TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` },
   });
   [api, worker] = await Promise.all([scene.api(), scene.worker()]);
-  await worker.ready(120_000);
+  await worker.ready(120_000).catch((error: Error) => {
+    throw new Error(`${error.message}\nTemporal's history:\n${histories.output().slice(-3_000)}`);
+  });
 }, 1_200_000);
 afterAll(async () => {
   await scene?.close();
