@@ -66,6 +66,12 @@ describe('a recovery under way', () => {
 
   test('stops when recoveries are switched off or the endpoint is gone, and another one takes up the rest', async () => {
     await failed(12);
+    const { sql } = api.database;
+    // So that none has ended before it is stopped.
+    await sql`create function one_a_second() returns trigger language plpgsql as
+      'begin new.per_second := 1; return new; end'`;
+    await sql`create trigger one_a_second before insert on recoveries
+      for each row execute function one_a_second()`;
     const begun = async () => {
       const { recovery_id: id } = (await recover()).body.data;
       await until(async () => (await statusOf(id)).resent >= 1, 'it has begun');
@@ -78,7 +84,7 @@ describe('a recovery under way', () => {
       until(async () => (await statusOf(id)).status === 'stopped', 'it has stopped');
     await hasStopped(first);
     const { resent } = await statusOf(first);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     expect((await statusOf(first)).resent).toBe(resent);
 
     await switchPartner(api.database.db, api.partnerId, { recovery: 'enabled' });
@@ -95,6 +101,7 @@ describe('a recovery under way', () => {
     await hasStopped(second);
     expect((await statusOf(second)).resent).toBeLessThan(12);
     await set('active');
+    await sql`drop trigger one_a_second on recoveries`;
     expect((await recover()).status).toBe(202);
     await all('delivered', 12);
   }, 120_000);
