@@ -19,7 +19,7 @@ export async function certificates(scene: Scene): Promise<void> {
     const before = await shown(outside.authority.cert);
     project.write('new.pem', await outside.certificate());
     await project.page('cat new.pem > tls.pem');
-    await project.page('docker compose kill -s USR2 proxy');
+    await project.page("docker compose exec -T proxy sh -c 'kill -USR2 1'");
     await sleep(2_000);
     notStrictEqual(await shown(outside.authority.cert), before);
     await project.page('docker compose run --rm certificates');

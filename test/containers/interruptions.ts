@@ -20,7 +20,7 @@ export async function rollingRestart(scene: Scene): Promise<void> {
     await project.run(
       `cd deploy/proxy && sed '$ a # of this release' haproxy.cfg >new.cfg && mv new.cfg haproxy.cfg`,
     );
-    await project.page('docker compose kill -s USR2 proxy');
+    await project.page("docker compose exec -T proxy sh -c 'kill -USR2 1'");
     await project.run(
       "docker compose exec -T proxy grep '# of this release' /usr/local/etc/haproxy/haproxy.cfg",
     );
