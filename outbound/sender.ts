@@ -115,7 +115,7 @@ export function createSender(options: SenderOptions): Sender {
     let address: string | null = null;
     let addresses: readonly string[] = [];
     const tooLong = () => end.abort(new DeliveryFault('timeout', 'the exchange took too long'));
-    const stop = startDeadline(timeouts.totalMs, tooLong);
+    const stopDeadline = startDeadline(timeouts.totalMs, tooLong);
     try {
       const answered = await post(
         input,
@@ -142,7 +142,7 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = { kind: 'failed', failure, durationMs: elapsed(), ...none } as const;
       return { outcome, answer: null, address, addresses, detail, clockSkewMs: null };
     } finally {
-      stop();
+      stopDeadline();
     }
   }
 

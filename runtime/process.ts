@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
 /**
- * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0. A second signal exits at once.
+ * Runs a process until SIGTERM or SIGINT, then closes it and exits with 0. A second signal
+ * does not wait for that, and exits with 1.
  * An uncaught error exits with 1, as everything acknowledged is in Postgres. SIGHUP calls `onHangUp`.
  */
 export function runUntilSignal(

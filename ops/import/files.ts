@@ -26,7 +26,7 @@ export async function readText(path: string, stdin: Readable): Promise<string> {
     const { code, message } = error as NodeJS.ErrnoException;
     const container =
       code === 'ENOENT'
-        ? '. A container sees none of the machine: give - in place of the name, and < FILE'
+        ? '. A container does not see the files of its machine: give - in place of the name, and < FILE'
         : '';
     refuseFile(`The file cannot be read: ${printable(message)}${container}`);
   }

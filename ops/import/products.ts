@@ -225,7 +225,7 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], op
   await appendChanges(tx, changes);
 }
 
-/** A name of digits and marks alone, or a day of a month: what a spreadsheet makes of 12/24 or 00123. */
+/** A number or a date, as a spreadsheet makes of the names 00123 and 12/24. */
 const FROM_SPREADSHEET = /^[\d\s.,/:-]+$|^\d{1,2}-\p{L}{3}$|^\p{L}{3}-\d{2}$/u;
 
 /** A larger step is most likely a slip of the decimal point: 9.9 for 99. In basis points. */
@@ -244,7 +244,7 @@ function reported({ row, merchantId, definition, stored, terms, fields }: Planne
     fields,
     warning: warnings(
       stored === null && FROM_SPREADSHEET.test(definition.creditProduct)
-        ? 'its name looks like what a spreadsheet makes of a name: is it meant?'
+        ? 'its name is a number or a date: did a spreadsheet change it?'
         : null,
       step > LARGEST_APR_STEP
         ? `its APR moves by ${(step / 100).toFixed(1)} percentage points: is that meant?`

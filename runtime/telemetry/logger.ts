@@ -66,7 +66,7 @@ function standardOutput(): DestinationStream {
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
-    // Node opens it so that a write into a full pipe fails, and does not wait for the reader.
+    // Reading this property opens it: from then on a write into a full pipe fails, and no longer waits for the reader.
     void process.stdout;
     retryUntilMs = performance.now() + LONGEST_FLUSH_MS;
     try {
