@@ -39,7 +39,13 @@ const CIPHERS = [
   'ECDHE+CHACHA20',
 ].join(':');
 
-export const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS, handshakeTimeout: 10_000 } as const;
+export const TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: CIPHERS,
+  handshakeTimeout: 10_000,
+  // Node's own list has no HTTP/1.0: a client that offers nothing else, as curl 7.88 to 8.4 does with -0, would get no connection.
+  ALPNProtocols: ['http/1.1', 'http/1.0'],
+} as const;
 
 const SHARED = {
   requestTimeout: REQUEST_TIMEOUT_MS,

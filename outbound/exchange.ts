@@ -13,9 +13,13 @@ const MAX_HEAD_BYTES = 16_384;
 const MAX_INFORMATIONAL = 20;
 const MAX_INFORMATIONAL_BYTES = 16_384;
 
-/** Sent with every request. No compressed answer is asked for, as none is unpacked. */
+/**
+ * Sent with every request. No compressed answer is asked for, as none is unpacked. Firewalls count a request without
+ * Accept as suspect (rule 920300 of the OWASP rules), and older ones refuse it.
+ */
 const ALWAYS = {
   'Content-Type': 'application/json; charset=utf-8',
+  Accept: '*/*',
   'Accept-Encoding': 'identity',
   'User-Agent': 'partner-finance-quote-service/1',
 };

@@ -93,14 +93,14 @@ describe('its own TLS, with an RSA certificate', () => {
   });
   afterAll(() => listener.close());
 
-  const agreed = (ciphers: string) =>
+  const agreed = (ciphers: string, ALPNProtocols: string[] = []) =>
     new Promise<string>((resolve) => {
       const maxVersion = ciphers.startsWith('TLS_') ? 'TLSv1.3' : 'TLSv1.2';
       const { port } = listener.server.address() as AddressInfo;
       const at = { port, host: '127.0.0.1', servername: 'localhost', ca: cert };
-      const socket = connect({ ...at, ciphers, maxVersion });
+      const socket = connect({ ...at, ciphers, maxVersion, ALPNProtocols });
       socket.once('secureConnect', () => {
-        resolve(socket.getCipher().name);
+        resolve(socket.alpnProtocol || socket.getCipher().name);
         socket.destroy();
       });
       socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'refused'));
@@ -113,6 +113,13 @@ describe('its own TLS, with an RSA certificate', () => {
     'TLS_CHACHA20_POLY1305_SHA256',
   ])('agrees to %s', async (cipher) => {
     expect(await agreed(cipher)).toBe(cipher);
+  });
+
+  test.each([
+    ['http/1.1', ['h2', 'http/1.0', 'http/1.1']],
+    ['http/1.0', ['http/1.0']],
+  ])('speaks %s with a client that offers %j', async (protocol, offered) => {
+    expect(await agreed('TLS_AES_256_GCM_SHA384', offered)).toBe(protocol);
   });
 
   test.each([

@@ -34,6 +34,8 @@ test('the partner gets the body byte for byte, our headers, and its own name', a
       'webhook-id': 'evt_1',
       'content-type': 'application/json; charset=utf-8',
       'content-length': '16',
+      // Firewalls ask for it.
+      accept: '*/*',
       'accept-encoding': 'identity',
     },
   });
