@@ -41,6 +41,8 @@ export async function migrateDatabase(
     max: 1,
     connect_timeout: 5,
     quietMs: 0,
+    // Large tables take their time, whatever limit the server or database has for others.
+    connection: { statement_timeout: 0 },
     onnotice: ({ code, message = '' }) => void (code === CHANGED_ROWS && changes.push(message)),
   });
   try {

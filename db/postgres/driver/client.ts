@@ -29,6 +29,17 @@ const textArray = {
 };
 
 /**
+ * What statements of this service and postgres.js rely on, whatever a server, database or login has as its default: bytea
+ * is parsed as hex, tables are found by their names alone, and a transaction sees what others have committed meanwhile.
+ */
+const SESSION = {
+  bytea_output: 'hex',
+  default_transaction_isolation: 'read committed',
+  row_security: 'on',
+  search_path: 'public',
+} as const;
+
+/**
  * Opens a lazy client of postgres.js with every repair. Nothing else calls `postgres()`.
  * @throws for a bad URL or bad TLS parameters
  */
@@ -37,6 +48,10 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   const sql: Sql = postgres(url, {
     onnotice: () => undefined,
     ...options,
+    // As text, because postgres.js leaves out a 0.
+    connection: Object.fromEntries(
+      Object.entries({ ...SESSION, ...options.connection }).map(([name, value]) => [name, String(value)]),
+    ),
     socket,
     // Otherwise each new connection asks for its array types, and when it is lost meanwhile, a promise
     // without a handler rejects and ends the process. This service has arrays of text alone.

@@ -1,0 +1,48 @@
+import { createPartner } from '../../../db/catalogue/partners';
+import { migrateDatabase } from '../../../db/postgres/migrate';
+import { startTestApi } from '../../support/api';
+import { openDatabaseAt, useDatabase } from '../../support/database';
+import { migrationsWith } from '../../support/migrations';
+import { until } from '../../../testbed/until';
+
+/** Whoever administers a server may have given it, or the database, other defaults, for other software. */
+const DEFAULTS = {
+  bytea_output: 'escape',
+  default_transaction_isolation: 'serializable',
+  row_security: 'off',
+  search_path: 'elsewhere',
+  statement_timeout: '300ms',
+};
+
+const database = useDatabase();
+beforeAll(async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  for (const [setting, value] of Object.entries(DEFAULTS))
+    await database.sql.unsafe(`alter database ${name} set ${setting} = '${value}'`);
+});
+
+test('a partner gets a quote, and reads its notifications', async () => {
+  const api = await startTestApi({ databaseUrl: database.url });
+  try {
+    const inMemory = async () => (await api.metric('pfqs_catalogue_trusted')) === 1;
+    await until(inMemory, 'keys are found in memory', 10_000);
+    expect(await api.quote()).toMatchObject({ status: 200 });
+    expect(await api.get('/v1/notifications')).toMatchObject({ status: 200 });
+  } finally {
+    await api.close();
+  }
+});
+
+test('partners that are created at once have ids of their own', async () => {
+  const operators = Array.from({ length: 4 }, () => openDatabaseAt(database.url));
+  const created = await Promise.all(
+    operators.map(({ db }) => createPartner(db, { partnerId: null, name: 'Example' })),
+  );
+  expect(new Set(created.map(({ partnerId }) => partnerId)).size).toBe(4);
+  await Promise.all(operators.map((operator) => operator.close()));
+});
+
+test('a migration takes as long as it needs', async () => {
+  const folder = await migrationsWith('create table slow as select pg_sleep(0.6)::text as slept;');
+  await expect(migrateDatabase(database.url, folder)).resolves.toMatchObject({ changes: [] });
+});
