@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import pino from 'pino';
 import { parseKeyRing } from '../db/endpoints/key-ring';
 import { ensureSite } from '../site/build';
 import { withDemoReceiver } from '../dev/demo-webhooks';
 import { ensureWebhookKeys, runStack, startStack, untilReady } from '../dev/stack';
 import { describeConfig, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';
-import { createLogger } from '../runtime/telemetry/logger';
+import { createLogger, logTo } from '../runtime/telemetry/logger';
 import { startApi } from '../api/start-api';
 import { startWorker } from '../worker/start-worker';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
@@ -26,7 +25,7 @@ if (!helped(HELP))
     const config = readConfig();
     const dataDir = resolve(config.DATA_DIR);
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
-    const destination = pino.destination({ dest: join(dataDir, 'services.log'), mkdir: true, sync: false });
+    const destination = logTo(join(dataDir, 'services.log'));
     const logger = createLogger(config, destination);
     // Some seconds of another process, once; the API reads what it makes.
     const site = ensureSite();

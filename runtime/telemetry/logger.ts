@@ -42,17 +42,26 @@ export function createLogger(config: Pick<Config, 'LOG_LEVEL'>, destination?: De
       serializers: { err: errorFacts },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
-    destination ?? standardOutput(),
+    destination ?? logTo(STANDARD_OUTPUT),
   );
 }
+
+const STANDARD_OUTPUT = 1;
 
 /** Longest wait for a blocked reader after a fatal line and at the end, in milliseconds. */
 const LONGEST_FLUSH_MS = 1_000;
 
-function standardOutput(): DestinationStream {
+/**
+ * A destination of log lines. While a write fails, as on a full disk, up to 1 MiB of lines wait for the next try and
+ * others are lost; the process goes on.
+ * @param dest file descriptor, or a file, whose folder is made
+ */
+export function logTo(dest: number | string) {
   let retryUntilMs = Number.POSITIVE_INFINITY;
+  let failing = false;
   const output = pino.destination({
-    dest: 1,
+    dest,
+    mkdir: true,
     sync: false,
     maxLength: 1024 * 1024,
     minLength: WRITE_BYTES,
@@ -61,11 +70,16 @@ function standardOutput(): DestinationStream {
     contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < retryUntilMs,
   });
+  output.on('write', () => (failing = false));
+  // Without a listener the error would end the process.
+  output.on('error', () => (failing = true));
   // pino joins and measures waiting text at every line, but only counts the length of bytes.
   const write = output.write.bind(output) as unknown as (line: Buffer) => boolean;
   output.write = (line: string) => write(Buffer.from(line));
   const flushSync = output.flushSync.bind(output);
   output.flushSync = () => {
+    // sonic-boom 4.2.1 would repeat a write that fails, and nothing else would happen in this process until there is room.
+    if (failing) return;
     // Reading this property opens it: from then on a write into a full pipe fails, and no longer waits for the reader.
     void process.stdout;
     retryUntilMs = performance.now() + LONGEST_FLUSH_MS;

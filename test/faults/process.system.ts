@@ -1,8 +1,10 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { useApi } from '../support/api';
 import { goodQuote } from '../../testbed/values';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
+import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 import { createTestTls } from '../../testbed/tls';
 import { until } from '../../testbed/until';
 
@@ -94,6 +96,41 @@ describe('a log that nobody reads', () => {
     },
     180_000,
   );
+});
+
+/** Loaded ahead of the API: at each SIGUSR2 its standard output becomes a disk without room, or with it. */
+const DISK = `import { closeSync, openSync } from 'node:fs';
+let full = false;
+process.on('SIGUSR2', () => {
+  full = !full;
+  closeSync(1);
+  openSync(full ? '/dev/full' : process.env.LOG_WITH_ROOM, 'a');
+});`;
+
+test('a log on a full disk stalls no request and no end of the process, and its lines wait for room', async () => {
+  const directory = await temporaryDirectory('full-log');
+  const withRoom = join(directory, 'log');
+  try {
+    await start({
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(DISK)}`,
+      LOG_WITH_ROOM: withRoom,
+    });
+    api.child.kill('SIGUSR2');
+    const answers: { status: number }[] = [];
+    // It writes ten times a second.
+    for (const endMs = performance.now() + 1_000; performance.now() < endMs;)
+      answers.push(...(await quotes(1)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    api.child.kill('SIGUSR2');
+    const lines = async () =>
+      (await readFile(withRoom, 'utf8').catch(() => '')).split('"msg":"request"').length - 1;
+    await until(async () => (await lines()) === answers.length, 'every line is there');
+    api.child.kill('SIGUSR2');
+    expect((await quotes(1))[0]?.status).toBe(200);
+    expect(await api.end('SIGTERM')).toBe(0);
+  } finally {
+    await removeDirectory(directory);
+  }
 });
 
 test('SIGHUP lets an API process read its certificate again, and no request fails', async () => {
