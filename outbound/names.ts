@@ -222,7 +222,8 @@ function noAddress(errors: readonly Error[]): Error {
   const ours = errors.find((error) => !OF_AN_ANSWER.test(codeOf(error)));
   if (ours !== undefined) return ours;
   const cause = errors.find((error) => codeOf(error) !== 'ENODATA') ?? errors[0];
-  return new DeliveryFault('dns', codeOf(cause), { cause });
+  // For an alias whose target has no address c-ares reports no error and no address.
+  return new DeliveryFault('dns', cause === undefined ? 'ENODATA' : codeOf(cause), { cause });
 }
 
 /**

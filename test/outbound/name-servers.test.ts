@@ -89,6 +89,7 @@ test('a server that answers that there is no such name or address is believed', 
   for (const [answer, detail] of [
     [{ rcode: 3 }, 'ENOTFOUND'],
     [[], 'ENODATA'],
+    [{ alias: 'gone.partner.test' }, 'ENODATA'],
   ] as const) {
     const [first, second] = [await server(answer), await server(HERE)];
     const { send } = await sending([first.address, second.address]);
@@ -122,6 +123,12 @@ describe('at registration', () => {
     const dns = await start();
     const message = `The URL was not checked: the name servers of this machine (${dns.address}) ${said}, for other names too.`;
     expect(await check([dns], 1_000)).toMatchObject({ ok: false, message: expect.stringContaining(message) });
+  });
+
+  test('an alias without an address is a name that does not resolve', async () => {
+    const dns = await server({ alias: 'gone.partner.test' });
+    const message = "The URL's host does not resolve (ENODATA).";
+    expect(await check([dns])).toEqual({ ok: false, reason: 'dns', message });
   });
 
   test('a zone that is broken is the fault of the name', async () => {

@@ -3,10 +3,14 @@ import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 import * as ipaddr from 'ipaddr.js';
 
-/** Addresses of both families, a response code (2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED), or no answer at all. */
-export type DnsAnswer = readonly string[] | { readonly rcode: number } | 'silence';
+/**
+ * Addresses of both families, a response code (2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED), an alias without its address, or no answer at all.
+ */
+export type DnsAnswer =
+  readonly string[] | { readonly rcode: number } | { readonly alias: string } | 'silence';
 
 const A = 1;
+const CNAME = 5;
 const AAAA = 28;
 
 /** A small DNS server over UDP, on loopback unless told otherwise; it asks `answer` for each question. */
@@ -56,22 +60,37 @@ function respond(
   given: Exclude<DnsAnswer, 'silence'>,
 ): Buffer {
   const rcode = 'rcode' in given ? given.rcode : 0;
-  const addresses = 'rcode' in given ? [] : given.filter((address) => isIPv4(address) === (type === 'A'));
+  const found = recordsOf(type, given);
   const head = Buffer.alloc(12);
   query.copy(head, 0, 0, 2);
   // Response, recursion desired and available.
   head.writeUInt16BE(0x8180 | rcode, 2);
   head.writeUInt16BE(1, 4);
-  head.writeUInt16BE(addresses.length, 6);
-  const records = addresses.map((address) => {
-    const data = Buffer.from(ipaddr.parse(address).toByteArray());
+  head.writeUInt16BE(found.length, 6);
+  const records = found.map(({ code, data }) => {
     const record = Buffer.alloc(12);
     // The name of the question, class IN, no time to live.
     record.writeUInt16BE(0xc00c, 0);
-    record.writeUInt16BE(type === 'A' ? A : AAAA, 2);
+    record.writeUInt16BE(code, 2);
     record.writeUInt16BE(1, 4);
     record.writeUInt16BE(data.length, 10);
     return Buffer.concat([record, data]);
   });
   return Buffer.concat([head, query.subarray(12, questionEnd), ...records]);
+}
+
+function recordsOf(
+  type: 'A' | 'AAAA',
+  given: Exclude<DnsAnswer, 'silence'>,
+): { code: number; data: Buffer }[] {
+  if ('rcode' in given) return [];
+  if ('alias' in given) {
+    const labels = given.alias
+      .split('.')
+      .map((label) => Buffer.from(`${String.fromCharCode(label.length)}${label}`));
+    return [{ code: CNAME, data: Buffer.concat([...labels, Buffer.alloc(1)]) }];
+  }
+  const addresses = given.filter((address) => isIPv4(address) === (type === 'A'));
+  const code = type === 'A' ? A : AAAA;
+  return addresses.map((address) => ({ code, data: Buffer.from(ipaddr.parse(address).toByteArray()) }));
 }
