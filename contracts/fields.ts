@@ -45,11 +45,15 @@ export const momentField = (description: string) =>
 /** A plausible year, which Postgres can store. */
 const inOurTime = (text: string) => /^20\d\d-/.test(text) && !Number.isNaN(Date.parse(text));
 
-/** With `T` and `Z` as capitals, which RFC 3339 also has in lower case, and a colon in the offset, which ISO 8601 lets be left out. */
+/**
+ * With `T` and `Z` as capitals, which RFC 3339 also has in lower case, a colon in the offset, which ISO 8601 lets be left out, and a
+ * plus that was not percent-encoded in a query, and so became a space.
+ */
 const canonicalMoment = (text: string) =>
   text
     .replace(/^([\d-]{10})t/, '$1T')
     .replace(/z$/, 'Z')
+    .replace(/(:[\d.]+) (\d\d:?\d\d)$/, '$1+$2')
     .replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
 
 /** A moment that a partner sends, with Z or an offset. */

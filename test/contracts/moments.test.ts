@@ -13,6 +13,9 @@ test.each([
   '2026-11-21T12:59:58.120+01:00',
   '2026-11-21T12:59:58.120+0100',
   '2026-11-21t06:29:58.120-0530',
+  // A plus in a query that was not percent-encoded.
+  '2026-11-21T12:59:58.120 01:00',
+  '2026-11-21T12:59:58.120 0100',
 ])('%s is a moment, in a filter, a body and an event of a lender', (sent) => {
   const event = { lender_event_id: '1', status: 'accepted', occurred_at: sent };
   expect(readListQuery({ created_from: sent })).toMatchObject({ value: { created_from: AT } });
@@ -27,6 +30,9 @@ test.each([
   ['2026-11-21', FORM],
   ['2026-11-21T11:59:58', FORM],
   ['2026-11-21 11:59:58Z', FORM],
+  ['2026-11-21T11:59:58 Z', FORM],
+  ['2026-11-21 11:59:58 01:00', FORM],
+  ['2026-11-21T11:59:58  01:00', FORM],
   ['2026-11-21T11:59:58+01', FORM],
   ['2026-11-21T11:59:58+01000', FORM],
   ['2026-02-30T11:59:58z', FORM],
