@@ -207,6 +207,10 @@ export function connectRedis(url: string, timeoutMs: number, onError: (error: Er
     autoResendUnfulfilledCommands: false,
     commandTimeout: timeoutMs,
     connectTimeout: 2_000,
+    // A host that is lost resets nothing, and TCP would wait for it for a quarter of an hour.
+    socketTimeout: 2_000,
+    // After a failover the connection still leads to the former primary, and the address to the present one.
+    reconnectOnError: ({ message }) => message.includes('READONLY'),
     retryStrategy: (attempts) => Math.min(50 * attempts, 1_000),
   });
   redis.on('error', onError);

@@ -3,6 +3,7 @@ import { startTestApi, type TestApi } from '../support/api';
 import { until } from '../../testbed/until';
 import { needs } from '../support/needs';
 import { startRedis, type TestRedis } from '../support/redis';
+import { startTcpProxy } from '../support/tcp-proxy';
 
 const LIMIT = { RATE_LIMIT_PER_MINUTE: '100' };
 /** A hundred calls at once keep a busy machine's event loop for longer than Redis is waited for in earnest. */
@@ -158,6 +159,34 @@ needs('Redis')('with Redis', () => {
       await api.close();
     }
   });
+
+  test.each(['is a replica now', 'is silent'] as const)(
+    'after a failover calls are counted by the new primary, when the former one %s',
+    async (former) => {
+      const [first, second] = [await startRedis(), await startRedis()];
+      const address = await startTcpProxy({ port: first.port });
+      const environment = { ...LIMIT, REDIS_URL: `redis://127.0.0.1:${address.port}` };
+      const api = await startTestApi({ environment, databaseUrl: one.databaseUrl, keys: one.keys });
+      const [atFirst, atSecond] = [new Redis(first.url), new Redis(second.url)];
+      /** A call is made, and some of this key are counted there. */
+      const countsAt = async (primary: Redis) => {
+        expect((await api.quote()).status).toBe(200);
+        return (await primary.keys('rate:*')).length > 0;
+      };
+      try {
+        await until(() => countsAt(atFirst), 'the first primary counts');
+        address.leadTo(second.port);
+        if (former === 'is silent') first.freeze();
+        else await atFirst.replicaof('127.0.0.1', 1);
+        await until(() => countsAt(atSecond), 'the second primary counts');
+      } finally {
+        for (const admin of [atFirst, atSecond]) admin.disconnect();
+        await api.close();
+        await address.close();
+        await Promise.all([first.close(), second.close()]);
+      }
+    },
+  );
 
   // The last one: Redis does not come back.
   test('Redis killed in mid-window: counted in memory, at most one more window, no 500', async () => {

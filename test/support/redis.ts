@@ -37,6 +37,7 @@ export async function startRedis(protection?: RedisProtection) {
   });
   return {
     url: protection ? `rediss://:${protection.password}@localhost:${port}` : `redis://127.0.0.1:${port}`,
+    port,
     /** SIGKILL. */
     close,
     /** SIGSTOP: connections stay open, and nothing answers. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 /** Forwards a free loopback port to `port`. */
-export async function startTcpProxy({ port }: { readonly port: number }) {
+export async function startTcpProxy({ port }: { port: number }) {
   const sockets = new Set<Socket>();
   let delayMs = 0;
   let swallows = false;
@@ -69,6 +69,8 @@ export async function startTcpProxy({ port }: { readonly port: number }) {
     },
     /** New connections are accepted, and nothing is ever passed on between them and the server. */
     swallow: (on: boolean) => void (swallows = on),
+    /** New connections lead to another port, as after a failover. */
+    leadTo: (other: number) => void (port = other),
     cut,
     close: async () => {
       cut();
