@@ -37,10 +37,30 @@ export interface Served {
   readonly figures: ReturnType<typeof newReckoning>;
 }
 
-/** What the steps share. */
 export interface Scene extends Served {
   readonly project: Project;
   readonly figures: ReturnType<typeof newFigures>;
+}
+
+/** Writes what is imported for a shop with one product. */
+export function writeShop(project: Pick<Project, 'write'>): void {
+  const merchant = { merchant_id: 'M200001', trading_name: 'Example Furniture', fca_authorised: true };
+  project.write('merchants.json', JSON.stringify([merchant]));
+  const fields =
+    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount';
+  project.write(
+    'products.csv',
+    `${fields}\nM200001,Classic credit 12 months,lender_a,12,9.9,250.00,25000.00\n`,
+  );
+}
+
+/** Keys of a partner's shop and of a lender's integration. */
+export async function issueKeys(project: Pick<Project, 'ops'>): Promise<Credentials> {
+  const { key = '' } = await project.ops('keys create --partner P100001 --environment live');
+  const { key: serviceKey = '' } = await project.ops(
+    'service-keys create --name Gateway --lender lender_a --environment live',
+  );
+  return { key, serviceKey };
 }
 
 /** Lets shops and a lender's integration work during `work`, and reckons. @returns requests of shops that were not answered with 200. */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { MACHINE, NAME, PARTNER } from './partner';
 import { fileOfPage } from '../support/handbook';
 import { RECEIVER_NAME } from '../support/webhook-receiver';
-import type { Scene } from './scene';
+import { issueKeys, writeShop, type Scene } from './scene';
 
 /**
  * What the test adds to the file: the partner's name server and authority, both of them not public; the lenders' port for another machine,
@@ -64,24 +64,14 @@ export async function installs({ project, outside, figures }: Scene): Promise<vo
 
 export async function firstDay(scene: Scene): Promise<void> {
   const { project, outside, answered } = scene;
-  project.write(
-    'merchants.json',
-    JSON.stringify([{ merchant_id: 'M200001', trading_name: 'Example Furniture', fca_authorised: true }]),
-  );
+  writeShop(project);
   await project.page('docker compose run --rm -T ops merchants import - --dry-run < merchants.json');
   await project.run('docker compose run --rm -T ops merchants import - < merchants.json');
-  project.write(
-    'products.csv',
-    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount\nM200001,Classic credit 12 months,lender_a,12,9.9,250.00,25000.00\n',
-  );
   await project.page('docker compose run --rm -T ops products import - --csv < products.csv');
-  const live = '--partner P100001 --environment live';
-  const { key = '' } = await project.ops(`keys create ${live}`);
-  const { key: serviceKey = '' } = await project.ops(
-    'service-keys create --name Gateway --lender lender_a --environment live',
+  const { key, serviceKey } = (scene.credentials = await issueKeys(project));
+  const { secret = '' } = await project.ops(
+    `webhooks create --partner P100001 --environment live --url https://${RECEIVER_NAME}/hooks`,
   );
-  const { secret = '' } = await project.ops(`webhooks create ${live} --url https://${RECEIVER_NAME}/hooks`);
-  scene.credentials = { key, serviceKey };
   outside.trust(secret);
 
   const quoted = await outside.quote(key, MACHINE.ipv4);

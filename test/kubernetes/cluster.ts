@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allProcesses, argumentsOf, signal, withChildren } from '../../dev/processes';
 import { newReckoning, type Served } from '../containers/scene';
 import { Handbook } from '../support/handbook';
 
@@ -14,7 +16,6 @@ export const newFigures = () => ({
   drained: false,
 });
 
-/** What the steps share. */
 export interface Scene extends Served {
   readonly project: Cluster;
   readonly figures: ReturnType<typeof newFigures>;
@@ -31,26 +32,8 @@ interface Pod {
 /** Pods of API processes and workers. */
 export const PROCESSES = 'app.kubernetes.io/component in (api, worker)';
 
-/** Processes of this machine: their parents, and what started them. */
-const processes = () =>
-  readdirSync('/proc')
-    .filter((one) => /^\d+$/.test(one))
-    .flatMap((pid) => {
-      const read = (file: string) => readFileSync(join('/proc', pid, file), 'utf8');
-      try {
-        const parent = /\) \w (\d+)/.exec(read('stat'))?.[1];
-        return [
-          {
-            pid: Number(pid),
-            parent: Number(parent),
-            command: read('cmdline').split('\0'),
-            groups: read('cgroup'),
-          },
-        ];
-      } catch {
-        return [];
-      }
-    });
+/** Empty when it has ended. */
+const controlGroupsOf = (pid: number) => readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
 
 /** The cluster of cluster.sh, as somebody uses it who follows the page. */
 export class Cluster extends Handbook {
@@ -114,35 +97,27 @@ export class Cluster extends Handbook {
   }
 
   /** Sends a signal to the process of a pod that has this word in its command, from its node. */
-  signal(uid: string, word: string, signal: NodeJS.Signals): void {
-    const found = processes().filter(
-      ({ groups, command }) => groups.includes(`pod${uid}`) && command.includes(word),
-    );
+  async signal(uid: string, word: string, name: NodeJS.Signals): Promise<void> {
+    const found: number[] = [];
+    for (const pid of await allProcesses())
+      if ((await argumentsOf(pid)).includes(word) && (await controlGroupsOf(pid)).includes(`pod${uid}`))
+        found.push(pid);
     if (found.length === 0) throw new Error(`no process of pod ${uid} has ${word} in its command`);
-    for (const { pid } of found) process.kill(pid, signal);
+    for (const pid of found) signal(pid, name);
   }
 
-  #nodeProcesses(name: string) {
-    const all = processes();
-    const number = name.replace('node', '');
-    const first = all.find(
-      ({ command }) => command[0] === 'bash' && command[2] === '.node' && command[3] === number,
-    );
-    if (first === undefined) throw new Error(`${name} does not run`);
-    const pids = [first.pid];
-    for (const pid of pids) pids.push(...all.filter(({ parent }) => parent === pid).map((one) => one.pid));
-    return pids;
+  /** The first process of a node, with which everything on it ends. */
+  async #firstOf(name: string): Promise<number> {
+    for (const pid of await allProcesses()) {
+      const [program, , what, number] = await argumentsOf(pid);
+      if (program === 'bash' && what === '.node' && `node${number}` === name) return pid;
+    }
+    throw new Error(`${name} does not run`);
   }
   /** Stops every process of a node as it is: connections to it are made, and not answered. */
-  freeze(name: string): void {
-    for (const pid of this.#nodeProcesses(name)) {
-      try {
-        process.kill(pid, 'SIGSTOP');
-      } catch {
-        // It has just ended.
-      }
-    }
+  async freeze(name: string): Promise<void> {
+    for (const pid of await withChildren([await this.#firstOf(name)])) signal(pid, 'SIGSTOP');
   }
   /** Ends a node, with everything on it and its network. */
-  end = (name: string) => void process.kill(this.#nodeProcesses(name)[0] ?? 0, 'SIGKILL');
+  end = async (name: string) => void signal(await this.#firstOf(name), 'SIGKILL');
 }

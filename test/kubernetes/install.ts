@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { parse, stringify } from 'yaml';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { MACHINE } from '../containers/partner';
+import { issueKeys, writeShop } from '../containers/scene';
 import { fileOfPage } from '../support/handbook';
 import { VALID } from '../../testbed/tls';
 import { surroundings } from './surroundings';
@@ -127,22 +128,11 @@ export async function installs(scene: Scene): Promise<void> {
 /** A shop with a list of products, and the keys with which it and a lender's integration call. */
 export async function serves(scene: Scene): Promise<void> {
   const { project, outside, answered } = scene;
-  project.write(
-    'merchants.json',
-    JSON.stringify([{ merchant_id: 'M200001', trading_name: 'Example Furniture', fca_authorised: true }]),
-  );
+  writeShop(project);
   await project.page('ops merchants import - < merchants.json');
-  project.write(
-    'products.csv',
-    'merchant_id,credit_product,lender,number_of_repayments,apr,minimum_loan_amount,maximum_loan_amount\nM200001,Classic credit 12 months,lender_a,12,9.9,250.00,25000.00\n',
-  );
   await project.run('ops products import - --csv < products.csv');
-  const { key = '' } = await project.ops('keys create --partner P100001 --environment live');
-  const { key: serviceKey = '' } = await project.ops(
-    'service-keys create --name Gateway --lender lender_a --environment live',
-  );
-  scene.credentials = { key, serviceKey };
-  const quoted = await outside.quote(key, MACHINE.ipv4);
+  scene.credentials = await issueKeys(project);
+  const quoted = await outside.quote(scene.credentials.key, MACHINE.ipv4);
   strictEqual(quoted.status, 200, JSON.stringify(quoted.body));
   answered.push(quoted.body.data.service_quote_id);
 }

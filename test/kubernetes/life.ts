@@ -13,7 +13,6 @@ const spread = (nodes: Record<'api' | 'worker', readonly string[]>) => {
     strictEqual(new Set(some).size, some.length, JSON.stringify(nodes));
 };
 
-/** Waits until something holds, for at most three minutes. */
 const soon = (check: () => boolean | Promise<boolean>, what: string) => until(check, what, 180_000, 500);
 
 const upgrade = (project: Cluster, tag: string, more = '') =>
@@ -111,11 +110,12 @@ export async function kills(scene: Scene): Promise<void> {
   await underTraffic(scene, async () => {
     const { api, worker } = await project.pods();
     for (const nth of [0, 1]) {
-      const both = [api[nth], worker[nth]].map((pod) => {
+      const both: string[] = [];
+      for (const pod of [api[nth], worker[nth]]) {
         if (pod === undefined) throw new Error(`no pod ${nth}`);
-        project.signal(pod.uid, 'node', 'SIGKILL');
-        return pod.name;
-      });
+        await project.signal(pod.uid, 'node', 'SIGKILL');
+        both.push(pod.name);
+      }
       const restarts = () =>
         project.run(
           `kubectl get pod ${both.join(' ')} -o jsonpath='{.items[*].status.containerStatuses[0].restartCount}'`,
@@ -131,12 +131,12 @@ async function histories(project: Cluster): Promise<void> {
   const uid = await project.run(
     "kubectl get pod temporal-frontend --namespace temporal -o jsonpath='{.metadata.uid}'",
   );
-  project.signal(uid, 'history', 'SIGSTOP');
+  await project.signal(uid, 'history', 'SIGSTOP');
   await soon(
     async () => (await project.pods()).worker.every(({ ready }) => !ready),
     'no worker ready without histories',
   );
-  project.signal(uid, 'history', 'SIGCONT');
+  await project.signal(uid, 'history', 'SIGCONT');
 }
 
 /** Releases that cannot work: the old pods serve on, and the commands of the page show why. Their jobs fail while Temporal has no histories. */
@@ -239,9 +239,9 @@ export async function nodeLost(scene: Scene): Promise<void> {
   let frozenAt = 0;
   const lost = await underTraffic(scene, async () => {
     frozenAt = Date.now();
-    project.freeze(node);
+    await project.freeze(node);
     await sleep(30_000);
-    project.end(node);
+    await project.end(node);
     const gone = async () =>
       Object.values(await project.pods()).every((pods) => pods.every((one) => one.node !== node));
     await soon(gone, `no pod on ${node}`);
