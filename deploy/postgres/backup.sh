@@ -1,6 +1,6 @@
 #!/bin/bash
 # A backup, to be made every night (docs/operations/backup.md):
-#   docker compose exec -T --user postgres postgres bash /backup.sh
+#   docker compose exec -T --user postgres postgres bash /scripts/backup.sh
 # A base backup of the whole server, from which and the archived log every moment since can be restored, and a dump of the database
 # `quotes` as a second way. Seven of each are kept, and of the archive what the oldest base backup needs.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Puts a base backup in the place of the server's data, so that its next start replays the archived log (docs/operations/backup.md):
-#   docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh ['2026-11-21 11:59:30 UTC']
+#   docker compose run --rm --no-deps --entrypoint bash postgres /scripts/restore.sh ['2026-11-21 11:59:30 UTC']
 # Elsewhere, as the server's account: PGDATA=/path/of/the/data BACKUPS=/path/of/the/backups bash restore.sh […]
 # With a moment: to that moment. Without: everything that was archived. The data that were there are kept beside the new.
 set -euo pipefail

@@ -27,7 +27,7 @@ async function nights(scene: Scene): Promise<void> {
   // Older than every base backup: no restore needs it.
   await archived(scene);
   const [unneeded = ''] = await archiveOf(scene);
-  await project.page('docker compose exec -T --user postgres postgres bash /backup.sh');
+  await project.page('docker compose exec -T --user postgres postgres bash /scripts/backup.sh');
   // As if of the seven nights before, and one that was interrupted.
   await inPostgres(
     scene,
@@ -37,7 +37,7 @@ async function nights(scene: Scene): Promise<void> {
   // Names have the second.
   await sleep(1_100);
   await project.page(
-    '15 1 * * *  cd /srv/finance && docker compose exec -T --user postgres postgres bash /backup.sh',
+    '15 1 * * *  cd /srv/finance && docker compose exec -T --user postgres postgres bash /scripts/backup.sh',
     { '15 1 * * *  cd /srv/finance': `cd ${project.folder}` },
   );
   await project.page(
@@ -61,7 +61,7 @@ async function nights(scene: Scene): Promise<void> {
 
   // The archive takes the same file twice, and another of that name never.
   const [name = ''] = log.map((one) => one.replace('.gz', ''));
-  const again = `bash /archive.sh /backups/copy ${name}`;
+  const again = `bash /scripts/archive.sh /backups/copy ${name}`;
   await inPostgres(scene, `gzip -cd /backups/archive/${name}.gz >/backups/copy && ${again}`);
   await rejects(inPostgres(scene, `echo other >/backups/copy; ${again}`), /is there, and is another file/);
 }
@@ -97,17 +97,17 @@ export async function restores(scene: Scene): Promise<void> {
   await project.ops("partners create --name 'A mistake'");
   await archived(scene);
   const inVolume = 'docker compose run --rm --no-deps --entrypoint bash postgres';
-  const restore = `${inVolume} /restore.sh`;
+  const restore = `${inVolume} /scripts/restore.sh`;
   const running = /Postgres is running: stop it first/;
   match((await project.try(restore)).out, running);
   // At the address that it was given nobody answers, but the server of these data runs.
-  await rejects(inPostgres(scene, 'POSTGRES_HOST=127.0.0.2 PGPORT=1 bash /restore.sh'), running);
+  await rejects(inPostgres(scene, 'POSTGRES_HOST=127.0.0.2 PGPORT=1 bash /scripts/restore.sh'), running);
   await project.page('docker compose stop');
   match((await project.try(`${restore} yesterdayish`)).out, /'yesterdayish' is no moment/);
   const early = await project.try(`${restore} '2019-12-31 00:00 UTC'`);
   match(early.out, /there is no base backup from before 2019-12-31/);
   await project.page(
-    "docker compose run --rm --no-deps --entrypoint bash postgres /restore.sh '2026-11-21 11:59:30 UTC'",
+    "docker compose run --rm --no-deps --entrypoint bash postgres /scripts/restore.sh '2026-11-21 11:59:30 UTC'",
     { '2026-11-21 11:59:30 UTC': moment },
   );
   await project.page('docker compose up -d --wait postgres');
