@@ -52,13 +52,12 @@ export async function temporalLost(scene: Scene): Promise<void> {
   await unnoticed(scene, async () => {
     outside.answerWith(503);
     await sleep(3_000);
-    await project.page('docker compose stop temporal');
+    await project.page('docker compose stop worker-1 worker-2 temporal');
     await project.page(
       "docker compose exec postgres psql -U postgres -c 'DROP DATABASE IF EXISTS temporal WITH (FORCE)' -c 'DROP DATABASE IF EXISTS temporal_visibility WITH (FORCE)' -c 'CREATE DATABASE temporal OWNER temporal' -c 'CREATE DATABASE temporal_visibility OWNER temporal' -c 'REVOKE CONNECT ON DATABASE temporal, temporal_visibility FROM PUBLIC'",
     );
     outside.answerWith(200);
     await project.page('docker compose up -d --wait');
-    // Workers count as healthy before they have reached the new server.
     for (let tries = 0; !(await builds()).includes('"one"'); tries += 1)
       ok(tries < 40, 'the workers have not announced their build');
     await project.page('docker compose run --rm ops deployments set-current RELEASE', { RELEASE: 'one' });
