@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runDirectory } from '../../testbed/temporary-directory';
+import { needs } from '../support/needs';
 
 const root = join(__dirname, '../..');
 const entryPoints = readdirSync(join(root, 'bin')).filter(
@@ -23,3 +24,22 @@ test.each(entryPoints)(
   },
   60_000,
 );
+
+needs('namespaces')('where a name has several addresses', () => {
+  test('migrate says what each of them answered', async () => {
+    const hosts = join(runDirectory('two-addresses'), 'hosts');
+    writeFileSync(hosts, '::1 postgres.example\n127.0.0.1 postgres.example\n');
+    const script = 'mount --bind "$1" /etc/hosts && exec "$2" --import tsx bin/migrate.ts';
+    const run = promisify(execFile)(
+      'unshare',
+      ['--mount', 'sh', '-c', script, 'sh', hosts, process.execPath],
+      {
+        cwd: root,
+        env: { PATH: process.env['PATH'], DATABASE_URL: 'postgres://a:b@postgres.example:1/quotes' },
+      },
+    );
+    await expect(run).rejects.toMatchObject({
+      stderr: expect.stringMatching(/^migrate: connect .+; connect .+\n$/),
+    });
+  }, 60_000);
+});

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { delimiter, join, relative } from 'node:path';
 
 export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome'];
@@ -24,6 +25,10 @@ const PARTS = {
   HAProxy: () => command('haproxy'),
   Java: () => command('javac'),
   etcd: () => command('etcd'),
+  IPv6: () =>
+    Object.values(networkInterfaces()).some((own) => own?.some(({ family }) => family === 'IPv6'))
+      ? undefined
+      : 'this machine has no IPv6 address',
   iproute: () => command('ip'),
   Patroni: () => command('patroni'),
   'Guzzle for PHP': () =>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import net from 'node:net';
+import net, { isIPv6 } from 'node:net';
 import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { readServers, searchServer, type Server } from './servers';
@@ -46,7 +46,8 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     return { url, socket: search };
   }
   const socket: SocketOption = (options) => {
-    const [host = 'localhost'] = options.host;
+    // postgres.js cuts an IPv6 address at its first colon.
+    const [host = 'localhost'] = isIPv6(servers[0].host) ? [servers[0].host] : options.host;
     const [port = 5432] = options.port;
     if (options.path) return ours(net.connect(options.path));
     if (tls === null) return ours(net.connect(port, host));
@@ -67,6 +68,12 @@ function endSilent(socket: net.Socket, quietMs: number): void {
 function failedSocket(error: Error): Duplex {
   losses.add(error);
   return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(error) });
+}
+
+// Node's error for a name of which no address answers has the errors of the addresses, and no message.
+function withMessage(error: Error & { readonly errors?: readonly Error[] }): Error {
+  error.message ||= (error.errors ?? []).map(({ message }) => message).join('; ');
+  return error;
 }
 
 const ERROR_RESPONSE = 0x45;
@@ -126,7 +133,7 @@ function fatalError(text: string): Error | null {
 function failAgainAtClose<Socket extends net.Socket>(socket: Socket): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
-    if (name === 'error') losses.add(args[0] as Error);
+    if (name === 'error') losses.add(withMessage(args[0] as Error));
     if (name === 'close' && args[0] === true)
       emit(
         'error',
@@ -245,7 +252,7 @@ async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: nu
 function next(socket: net.Socket, event: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     socket.once(event, resolve);
-    socket.once('error', reject);
+    socket.once('error', (error) => reject(withMessage(error)));
     socket.once('close', () => reject(new Error('Postgres closed the connection')));
   });
 }

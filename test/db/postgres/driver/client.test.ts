@@ -8,6 +8,7 @@ import type { Sql } from '../../../../db/postgres/driver/client';
 import { serverSocket } from '../../../../db/postgres/driver/server-socket';
 import { standStill } from '../../../../testbed/until';
 import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
+import { needs } from '../../../support/needs';
 import { startTcpProxy } from '../../../support/tcp-proxy';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
@@ -46,6 +47,29 @@ afterAll(async () => {
 const openTransactions = async () => [
   ...(await other`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`),
 ];
+
+needs('IPv6')('of a machine with IPv6', () => {
+  test('a server is reached by its IPv6 address', async () => {
+    const relay = createServer((client) => {
+      const server = createConnection(Number(new URL(clone.url).port), '127.0.0.1');
+      for (const [one, far] of [
+        [client, server],
+        [server, client],
+      ] as const)
+        one
+          .on('error', () => undefined)
+          .on('close', () => far.destroy())
+          .pipe(far);
+    }).listen(0, '::1');
+    await once(relay, 'listening');
+    const url = new URL(clone.url);
+    url.host = `[::1]:${(relay.address() as AddressInfo).port}`;
+    const database = openDatabaseAt(url.href, { poolSize: 1 });
+    expect(await database.sql`select 1 as one`).toEqual([{ one: 1 }]);
+    await database.close();
+    relay.close();
+  });
+});
 
 test.each(['commit', 'rollback'])('a lost transaction does not %s the next one', async (ending) => {
   const sql = connect(1);
