@@ -207,6 +207,10 @@ export const RECEIVERS = {
     '408 to a second request',
     later(writes('HTTP/1.1 408 X\r\nContent-Length: 0\r\n\r\n', 408)),
   ),
+  misreads_kept: closing(
+    '501 to a second request, for which it takes the unread body of the first',
+    later(writes('HTTP/1.1 501 X\r\nContent-Length: 0\r\n\r\n', 501)),
+  ),
   alert_kept: closing(
     'a TLS alert to a second request',
     later((wire) => (wire.beneath(ALERT), null)),

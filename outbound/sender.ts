@@ -86,7 +86,7 @@ export function createSender(options: SenderOptions): Sender {
     if (kept !== null) {
       onConnected(kept.socket.remoteAddress ?? null);
       const answer = await exchange(kept, request, signal).catch(notOfThePartner);
-      if (answer !== null && answer.response.statusCode !== 408) return answer;
+      if (answer !== null && !OF_A_USED_CONNECTION.has(answer.response.statusCode ?? 0)) return answer;
       kept.socket.destroy();
       onConnected(null);
     }
@@ -157,6 +157,12 @@ export function createSender(options: SenderOptions): Sender {
 
   return { send, close: () => pool.close() };
 }
+
+/**
+ * Statuses that, on a kept connection, may answer something else: 408 its idle time, the others the body of the request before, which some
+ * servers leave unread and then take for the beginning of this one (cpython issue 150499).
+ */
+const OF_A_USED_CONNECTION: ReadonlySet<number> = new Set([400, 405, 408, 501]);
 
 /**
  * A kept connection fails for reasons that are none of the partner, such as a server that closes it just
