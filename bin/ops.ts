@@ -19,14 +19,19 @@ function currentUser(): string {
   }
 }
 
-// `ops … | head` closes the pipe early; what was done stays done.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+// `ops … | head` closes the pipe early, and `ops … 2>&1 | head` both; what was begun is done.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 
-/** The first signal restores the default of both, so that a second one ends the process. */
+/**
+ * The first signal restores the default of both, so that a second one ends the process. Where output comes again and again, the
+ * end of its reader is an interruption too.
+ */
 function interruptible(): AbortSignal {
   const controller = new AbortController();
+  process.stdout.once('error', () => controller.abort());
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
   return controller.signal;
 }

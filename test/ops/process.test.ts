@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { newKeyRingText, newPartner } from '../../testbed/notifications';
@@ -8,11 +9,13 @@ import { useOps } from './run';
 const execute = promisify(execFile);
 const root = join(__dirname, '../..');
 const ops = useOps();
-const start = (args: string, { url = ops.database.url, ...more }: Record<string, string> = {}) =>
-  execute(process.execPath, ['--import', 'tsx', 'bin/ops.ts', ...args.split(' ')], {
-    cwd: root,
-    env: { ...process.env, DATABASE_URL: asRole(url, 'ops'), OPS_ACTOR: 'jane.doe', ...more },
-  });
+const call = (args: string) => ['--import', 'tsx', 'bin/ops.ts', ...args.split(' ')];
+const where = ({ url = ops.database.url, ...more }: Record<string, string> = {}) => ({
+  cwd: root,
+  env: { ...process.env, DATABASE_URL: asRole(url, 'ops'), OPS_ACTOR: 'jane.doe', ...more },
+});
+const start = (args: string, environment?: Record<string, string>) =>
+  execute(process.execPath, call(args), where(environment));
 
 test('as a process it changes the database, prints JSON alone, seals with WEBHOOK_KEYS and signs with OPS_ACTOR', async () => {
   const keys = newKeyRingText();
@@ -33,4 +36,23 @@ test('the actor is checked before an order reaches Temporal; a dry run needs non
   });
   const { stdout } = await start('retention run', anybody);
   expect(stdout).toContain('Nothing was removed');
+});
+
+test('whoever closes the pipe of --watch ends it, and a closed pipe of errors leaves the exit code as it is', async () => {
+  const watching = spawn(
+    process.execPath,
+    call('status --watch 1'),
+    where({ TEMPORAL_ADDRESS: '127.0.0.1:1' }),
+  );
+  await once(watching.stdout, 'data');
+  watching.stdout.destroy();
+  const [code, signal] = await once(watching, 'exit', { signal: AbortSignal.timeout(30_000) }).finally(() =>
+    watching.kill(),
+  );
+  // Without a worker it is not well.
+  expect([code, signal]).toEqual([1, null]);
+
+  const mistyped = spawn(process.execPath, call('no-such-command'), where());
+  mistyped.stderr.destroy();
+  expect(await once(mistyped, 'exit')).toEqual([2, null]);
 });
