@@ -31,6 +31,8 @@ export const WIDEST = 120;
 /** The longest ids have 30 characters, `after ntf_…` six more: no column is narrower than that but by its texts. */
 const LEAST_BROKEN = 36;
 const MOST_LINES = 3;
+/** cli-table3 compares each cell with all rows before it. */
+const ROWS_AT_ONCE = 20;
 
 /** A table with a heading; says so when it has no rows. @param most characters in a line. */
 function table(head: readonly string[], rows: readonly (readonly Cell[])[], most: number): string {
@@ -38,16 +40,24 @@ function table(head: readonly string[], rows: readonly (readonly Cell[])[], most
   const cells = rows.map((row) => row.map(cell));
   const widths = head.map((name, at) => Math.max(name.length, ...cells.map((row) => row[at]?.length ?? 0)));
   const kept = fit(widths, most);
-  const drawn = new Table({
-    head: head.slice(0, kept),
-    colWidths: widths.slice(0, kept).map((width) => width + 2),
-    wordWrap: true,
-    style: { head: [], border: [], compact: true },
-  });
-  drawn.push(...cells.map((row) => row.slice(0, kept).map((text, at) => cut(text, widths[at] ?? 0))));
+  const lines: string[] = [];
+  for (let from = 0; from < cells.length; from += ROWS_AT_ONCE) {
+    const drawn = new Table({
+      head: from === 0 ? head.slice(0, kept) : [],
+      colWidths: widths.slice(0, kept).map((width) => width + 2),
+      wordWrap: true,
+      style: { head: [], border: [], compact: true },
+    });
+    const part = cells.slice(from, from + ROWS_AT_ONCE);
+    drawn.push(...part.map((row) => row.slice(0, kept).map((text, at) => cut(text, widths[at] ?? 0))));
+    const more = drawn.toString().split('\n');
+    // The lower edge of what was drawn, and the upper one of what follows.
+    if (from > 0) lines.splice(-1, 1, ...more.slice(1));
+    else lines.push(...more);
+  }
   const left = head.slice(kept);
   const leftOut = left.length === 0 ? '' : `\nNot shown, --wide does: ${left.join(', ')}.`;
-  return drawn.toString() + leftOut;
+  return lines.join('\n') + leftOut;
 }
 
 /** Fits columns into a line: breaks texts longer than an id, then leaves out the last columns. @returns how many are kept. */

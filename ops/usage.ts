@@ -3,6 +3,7 @@ import type { KeyEnvironment } from '../db/keys';
 import { countQuotes, type QuoteCount } from '../db/quotes/read';
 import { currentMonth, monthlyUsage, selfService, TEST_LIMIT_PER_MONTH } from '../db/notifications/quota';
 import type { MonthlyCount, SelfService } from '../db/notifications/quota';
+import type { Tenant } from '../domain/tenant';
 import { TEST_EVENT_TYPE } from '../domain/notification-states';
 import { environmentOption, month as monthArgument } from './arguments';
 import { examplesText, handle, type OpsDeps } from './call';
@@ -97,21 +98,34 @@ function countView({ partnerId: _, ...one }: MonthlyCount) {
   return { ...snakeCased(one), limit, left };
 }
 
+const emptyLine = (partner_id: string, environment: KeyEnvironment) => ({
+  partner_id,
+  environment,
+  quotes: 0,
+  delivered: 0,
+  failed: 0,
+  resends: 0,
+  recoveries: 0,
+  recovered: 0,
+});
+
 function ofAll({ month, deliveries, quotes, again }: Counts): Answer {
-  const keys = new Set(
-    [...deliveries, ...quotes, ...again].map(({ partnerId, environment }) => `${partnerId} ${environment}`),
-  );
-  const lines = [...keys].toSorted().map((key) => {
-    const [partner_id = '', environment = ''] = key.split(' ');
-    const isOwn = (one: { partnerId: string; environment: string }) =>
-      one.partnerId === partner_id && one.environment === environment;
-    const sum = (name: 'delivered' | 'failed') =>
-      deliveries.filter(isOwn).reduce((total, one) => total + one[name], 0);
-    const { resends = 0, recoveries = 0, recovered = 0 } = again.find(isOwn) ?? {};
-    const own = { resends, recoveries, recovered };
-    const ended = { delivered: sum('delivered'), failed: sum('failed') };
-    return { partner_id, environment, quotes: quotes.find(isOwn)?.quotes ?? 0, ...ended, ...own };
-  });
+  const found = new Map<string, ReturnType<typeof emptyLine>>();
+  const lineOf = ({ partnerId, environment }: Tenant) => {
+    const key = `${partnerId} ${environment}`;
+    const line = found.get(key) ?? emptyLine(partnerId, environment);
+    found.set(key, line);
+    return line;
+  };
+  for (const one of deliveries) {
+    const line = lineOf(one);
+    line.delivered += one.delivered;
+    line.failed += one.failed;
+  }
+  for (const one of quotes) lineOf(one).quotes = one.quotes;
+  for (const { partnerId, environment, ...own } of again)
+    Object.assign(lineOf({ partnerId, environment }), own);
+  const lines = [...found.keys()].toSorted().flatMap((key) => found.get(key) ?? []);
   const answer = listed(lines, (one) => one, {
     partner: 'partner_id',
     environment: 'environment',
