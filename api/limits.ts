@@ -192,8 +192,10 @@ const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress}/${re
 
 /** One source is an IPv4 address, also in its IPv6 form, or the /64 of an IPv6 address. */
 export function sourceOf(address: string | undefined): string {
-  if (address === undefined || !ipaddr.isValid(address)) return 'unknown';
-  const parsed = ipaddr.process(address);
+  // Some proxies name a client with its port, such as Azure's Application Gateway.
+  const bare = (address ?? '').replace(/^(?:\[(.+)\]|([\d.]+)):\d+$/, '$1$2');
+  if (!ipaddr.isValid(bare)) return 'unknown';
+  const parsed = ipaddr.process(bare);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;
