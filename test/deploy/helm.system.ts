@@ -28,6 +28,14 @@ const LEAST = {
   },
 };
 const RULES = readFileSync('deploy/prometheus/alerts.yml', 'utf8');
+const CHOSEN = {
+  annotations: { 'sidecar.istio.io/inject': 'false' },
+  labels: { team: 'quotes' },
+  nodeSelector: { pool: 'quotes' },
+  tolerations: [{ key: 'pool', operator: 'Exists' }],
+  affinity: { podAntiAffinity: {} },
+  priorityClassName: 'high',
+};
 const SETS = {
   'an ingress, and the Prometheus operator': {
     ingress: { enabled: true, className: 'nginx', host: 'quotes.example', tlsSecretName: 'quotes-tls' },
@@ -39,6 +47,7 @@ const SETS = {
   },
   'workers of two builds': { worker: { builds: ['0.1.0', `0.1.1@sha256:${'a'.repeat(64)}`] } },
   'settings, and networks of its own': {
+    pods: CHOSEN,
     network: { enabled: false },
     api: { env: { RATE_LIMIT_PER_MINUTE: 1_000 } },
   },
@@ -246,6 +255,17 @@ test('pods of a release are spread by themselves, and leave a lost node within 3
   }
 });
 
+test('every pod has the annotations, labels and places that are chosen for pods', async () => {
+  const all = await rendered(SETS['settings, and networks of its own']);
+  const templates = all.flatMap(({ spec }) => spec.template ?? []);
+  expect(templates.length).toBe(5);
+  const { annotations, labels, tolerations, ...spec } = CHOSEN;
+  for (const template of templates) {
+    expect(template).toMatchObject({ metadata: { annotations, labels }, spec });
+    expect(template.spec.tolerations).toEqual(expect.arrayContaining(tolerations));
+  }
+});
+
 test('authorities of stores are in every pod, those of partners in workers alone, in another folder', async () => {
   const authorities = { stores: { secretName: 'ours' }, partners: { configMapName: 'theirs' } };
   const found = podsOf(await rendered({ authorities })).map(({ name, pod: { containers, volumes } }) => {
@@ -300,9 +320,39 @@ test('the alert rules are those of deploy/prometheus, with the address of the ru
   expect(all.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(parse(rules));
 });
 
+/** @returns all that Helm says of values, however much it is. */
+async function refusal(values: Readonly<Record<string, object>>): Promise<string> {
+  const command = await commandOf('template quotes', values, LEAST);
+  return runProgram('sh', ['-c', '"$@" 2>&1 || true', 'sh', ...command], { timeoutMs: 60_000 });
+}
+
+test('a misspelt value is refused at every level', async () => {
+  const free = new Set(['env', 'resources', 'annotations', 'labels', 'nodeSelector', 'affinity']);
+  const levels: string[] = [];
+  const misspell = (values: Readonly<Record<string, unknown>>, at: string): Record<string, unknown> => {
+    levels.push(at);
+    const inner = Object.entries(values).filter(
+      ([name, value]) => typeof value === 'object' && !Array.isArray(value) && !free.has(name),
+    );
+    return {
+      misspelt: 1,
+      ...Object.fromEntries(
+        inner.map(([name, value]) => [name, misspell(value as Record<string, unknown>, `${at}/${name}`)]),
+      ),
+    };
+  };
+  const wrong = misspell(parse(readFileSync(`${CHART}/values.yaml`, 'utf8')), '');
+  const refused = await refusal(wrong as Record<string, object>);
+  expect(levels.length).toBeGreaterThan(10);
+  expect(
+    levels.filter((at) => !refused.includes(`at '${at}': additional properties 'misspelt' not allowed`)),
+  ).toEqual([]);
+});
+
 test('values that cannot work are refused, and each is named', async () => {
   const wrong = {
-    image: { repository: '', tag: 'latest' },
+    image: { repository: '', tag: 'latest', pullSecrets: ['registry'] },
+    pods: { labels: { 'app.kubernetes.io/component': 'other' } },
     api: { trustedProxies: '', env: { DATABASE_URL: 'postgres://x' }, autoscaling: { min: 1 } },
     worker: { env: { NODE_EXTRA_CA_CERTS: '/run/stores/ca.pem' }, builds: ['0.1.0@latest'] },
     authorities: { stores: { secretName: 'one', configMapName: 'two' } },
@@ -313,11 +363,12 @@ test('values that cannot work are refused, and each is named', async () => {
     monitoring: { enabled: true },
     wroker: {},
   };
-  const command = await commandOf('template quotes', wrong, LEAST);
-  const said = await runProgram('sh', ['-c', '"$@" 2>&1 || true', 'sh', ...command], { timeoutMs: 60_000 });
+  const said = await refusal(wrong);
   const named = [
     '/image/repository',
     '/image/tag',
+    '/image/pullSecrets/0',
+    "'app.kubernetes.io/component'",
     '/api/trustedProxies',
     "invalid propertyName 'DATABASE_URL'",
     '/api/autoscaling/min',

@@ -76,9 +76,30 @@ A port brings the probes. The same security context as in docker-compose.yml.
 */}}
 {{- define "pfqs.pod" -}}
 {{- $authorities := include "pfqs.authorities" . | fromYamlArray }}
+{{- $pods := .root.Values.pods }}
+{{- $tolerations := $pods.tolerations }}
+{{- if .port }}
+{{- /* Kubernetes waits 300 s before it replaces the pods of a lost node. */}}
+{{- range list "not-ready" "unreachable" }}
+{{- $tolerations = append $tolerations (dict "key" (print "node.kubernetes.io/" .) "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" 30) }}
+{{- end }}
+{{- end }}
 metadata:
-  labels: {{- include "pfqs.labels" . | nindent 4 }}
+  labels:
+    {{- include "pfqs.labels" . | nindent 4 }}
+    {{- with $pods.labels }}{{ toYaml . | nindent 4 }}{{ end }}
+  {{- with $pods.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
+  {{- range $name := list "nodeSelector" "affinity" "priorityClassName" }}
+  {{- with get $pods $name }}
+  {{ $name }}: {{ toJson . }}
+  {{- end }}
+  {{- end }}
+  {{- with $tolerations }}
+  tolerations: {{- toYaml . | nindent 4 }}
+  {{- end }}
   automountServiceAccountToken: false
   terminationGracePeriodSeconds: {{ .grace }}
   restartPolicy: {{ .restart | default "Always" }}
@@ -99,10 +120,6 @@ spec:
       labelSelector: { matchLabels: {{ include "pfqs.selector" . | fromYaml | toJson }} }
       # Without it the pods of the release before count, and a release ends with all new ones on one node.
       matchLabelKeys: [pod-template-hash]
-  # Kubernetes waits 300 s before it replaces the pods of a lost node.
-  tolerations:
-    - { key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 30 }
-    - { key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30 }
   {{- end }}
   containers:
     - name: {{ .component }}
