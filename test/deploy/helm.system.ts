@@ -71,7 +71,7 @@ beforeAll(async () => {
 /** @param values in addition to `least`, or in place of parts of it @returns a program and its arguments */
 async function commandOf(
   command: string,
-  values: Readonly<Record<string, object>>,
+  values: Readonly<Record<string, object | null>>,
   least: object,
 ): Promise<[string, ...string[]]> {
   const files = [];
@@ -85,7 +85,7 @@ async function commandOf(
 
 async function run(
   command: string,
-  values: Readonly<Record<string, object>>,
+  values: Readonly<Record<string, object | null>>,
   least: object = LEAST,
 ): Promise<string> {
   const [program, ...args] = await commandOf(command, values, least);
@@ -94,13 +94,13 @@ async function run(
 
 /** Helm takes a second of CPU, so each text is made once. */
 const texts = new Map<object, Promise<string>>();
-function template(values: Readonly<Record<string, object>>): Promise<string> {
+function template(values: Readonly<Record<string, object | null>>): Promise<string> {
   const text = texts.get(values) ?? run('template quotes', values);
   texts.set(values, text);
   return text;
 }
 
-const rendered = async (values: Readonly<Record<string, object>>) =>
+const rendered = async (values: Readonly<Record<string, object | null>>) =>
   parseAllDocuments(await template(values)).map((one): Rendered => one.toJSON());
 
 const podsOf = (all: readonly Rendered[]) =>
@@ -127,7 +127,11 @@ test.each([
   const known = new Set(Object.values(SETTING_GROUPS).flatMap((group) => Object.keys(group)));
   for (const { name: of, pod } of pods) {
     const securityContext = { runAsNonRoot: true };
-    expect(pod).toMatchObject({ automountServiceAccountToken: false, securityContext });
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext,
+    });
     const [container] = pod.containers;
     expect(container).toMatchObject({
       securityContext: {
@@ -266,6 +270,13 @@ test('every pod has the annotations, labels and places that are chosen for pods'
   }
 });
 
+test('values of a chart that had none for pods are enough, as with --reuse-values', async () => {
+  const pods = podsOf(
+    parseAllDocuments(await run('template quotes', { pods: null })).map((one) => one.toJSON()),
+  );
+  expect(pods.length).toBe(5);
+});
+
 test('authorities of stores are in every pod, those of partners in workers alone, in another folder', async () => {
   const authorities = { stores: { secretName: 'ours' }, partners: { configMapName: 'theirs' } };
   const found = podsOf(await rendered({ authorities })).map(({ name, pod: { containers, volumes } }) => {
@@ -321,7 +332,7 @@ test('the alert rules are those of deploy/prometheus, with the address of the ru
 });
 
 /** @returns all that Helm says of values, however much it is. */
-async function refusal(values: Readonly<Record<string, object>>): Promise<string> {
+async function refusal(values: Readonly<Record<string, object | null>>): Promise<string> {
   const command = await commandOf('template quotes', values, LEAST);
   return runProgram('sh', ['-c', '"$@" 2>&1 || true', 'sh', ...command], { timeoutMs: 60_000 });
 }

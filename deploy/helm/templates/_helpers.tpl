@@ -76,8 +76,8 @@ A port brings the probes. The same security context as in docker-compose.yml.
 */}}
 {{- define "pfqs.pod" -}}
 {{- $authorities := include "pfqs.authorities" . | fromYamlArray }}
-{{- $pods := .root.Values.pods }}
-{{- $tolerations := $pods.tolerations }}
+{{- $pods := .root.Values.pods | default dict }}
+{{- $tolerations := $pods.tolerations | default list }}
 {{- if .port }}
 {{- /* Kubernetes waits 300 s before it replaces the pods of a lost node. */}}
 {{- range list "not-ready" "unreachable" }}
@@ -101,6 +101,8 @@ spec:
   tolerations: {{- toYaml . | nindent 4 }}
   {{- end }}
   automountServiceAccountToken: false
+  # Else a service named `api` would bring API_PORT=tcp://….
+  enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .grace }}
   restartPolicy: {{ .restart | default "Always" }}
   {{- with .root.Values.image.pullSecrets }}
