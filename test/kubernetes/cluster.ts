@@ -38,7 +38,7 @@ const controlGroupsOf = (pid: number) => readFile(`/proc/${pid}/cgroup`, 'utf8')
 /** The cluster of cluster.sh, as somebody uses it who follows the page. */
 export class Cluster extends Handbook {
   constructor() {
-    super(['kubernetes'], (line) => /^(kubectl|helm|ops|for each) |^ops\(/.test(line));
+    super(['kubernetes'], (line) => /^(kubectl|helm|ops|for each) |^(ops|apis|workers)\(/.test(line));
     symlinkSync(join(__dirname, '../../deploy'), join(this.folder, 'deploy'));
   }
 

@@ -123,6 +123,18 @@ export async function installs(scene: Scene): Promise<void> {
   );
   strictEqual(outside.arrived.size, 1);
   match(await project.page('ops status'), /^Well[^]*quotes-api/);
+  const logs = async (name: string, line: string) => project.run(`${project.words(line)}\n${name} 30m`);
+  match(
+    await logs(
+      'workers',
+      'workers() { kubectl logs --tail=-1 --since="$1" -l app.kubernetes.io/component=worker; }',
+    ),
+    /worker: settings/,
+  );
+  match(
+    await logs('apis', 'apis() { kubectl logs --tail=-1 --since="$1" -l app.kubernetes.io/component=api; }'),
+    /api: settings/,
+  );
 }
 
 /** A shop with a list of products, and the keys with which it and a lender's integration call. */

@@ -148,10 +148,13 @@ export async function mistakes(scene: Scene): Promise<void> {
       .map(({ uid }) => uid)
       .toSorted();
   const before = await pods();
-  const secret = (name: string, change = '') =>
-    project.run(
-      `sed '${change}' ${name}.env >changed.env && kubectl create secret generic quotes-${name} --from-env-file=changed.env --dry-run=client -o yaml | kubectl apply -f -`,
+  const secret = async (name: string, change = '') => {
+    await project.run(`sed '${change}' ${name}.env >changed.env`);
+    await project.page(
+      'kubectl create secret generic quotes-api --from-env-file=api.env --dry-run=client -o yaml | kubectl apply -f -',
+      { 'api.env': 'changed.env', 'quotes-api': `quotes-${name}` },
     );
+  };
   const WRONG = 's/:[0-9a-f]*@quotes-rw/:wrong@quotes-rw/';
   const fails = async (change: string, limit: string) => {
     const line = project.words(INSTALL, {
