@@ -209,8 +209,15 @@ export const RECEIVERS = {
   ),
   misreads_kept: closing(
     '501 to a second request, for which it takes the unread body of the first',
-    later(writes('HTTP/1.1 501 X\r\nContent-Length: 0\r\n\r\n', 501)),
+    later(writes('HTTP/1.1 501 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', 501)),
   ),
+  refuses_kept: {
+    ...delivered(
+      '400 to a second request, which it has read',
+      later(writes('HTTP/1.1 400 X\r\nContent-Length: 0\r\n\r\n', 400)),
+    ),
+    ends: [200, 400],
+  },
   alert_kept: closing(
     'a TLS alert to a second request',
     later((wire) => (wire.beneath(ALERT), null)),

@@ -86,7 +86,7 @@ export function createSender(options: SenderOptions): Sender {
     if (kept !== null) {
       onConnected(kept.socket.remoteAddress ?? null);
       const answer = await exchange(kept, request, signal).catch(notOfThePartner);
-      if (answer !== null && !OF_A_USED_CONNECTION.has(answer.response.statusCode ?? 0)) return answer;
+      if (answer !== null && !isOfAUsedConnection(answer.response)) return answer;
       kept.socket.destroy();
       onConnected(null);
     }
@@ -159,10 +159,12 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 /**
- * Statuses that, on a kept connection, may answer something else: 408 its idle time, the others the body of the request before, which some
- * servers leave unread and then take for the beginning of this one (cpython issue 150499).
+ * Whether an answer on a kept connection may be to something else than this request: 408 to its idle time; others, when they close the
+ * connection, to the body of the request before, which some servers leave unread and then take for the beginning of this one (cpython
+ * issue 150499).
  */
-const OF_A_USED_CONNECTION: ReadonlySet<number> = new Set([400, 405, 408, 501]);
+const isOfAUsedConnection = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
+  statusCode === 408 || ([400, 405, 501].includes(statusCode) && headers.connection === 'close');
 
 /**
  * A kept connection fails for reasons that are none of the partner, such as a server that closes it just

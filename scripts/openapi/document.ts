@@ -74,7 +74,7 @@ export function openApiDocument(): Json {
     webhooks,
     components: {
       schemas: schemasOf(partners),
-      headers: parts.headers,
+      headers: { ...parts.headers, ...parts.rateLimitHeaders },
       parameters: parts.requestIdParameters,
       securitySchemes: {
         apiKey: {

@@ -19,6 +19,12 @@ export const headers: Json = {
     minLength: 1,
     maxLength: 128,
   }),
+  RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
+  WWWAuthenticate: header('How to authenticate.', { type: 'string', examples: ['Bearer'] }),
+};
+
+/** Of the public listener alone. */
+export const rateLimitHeaders: Json = {
   RateLimitPolicy: header('Calls per window and its length in seconds.', {
     type: 'string',
     examples: ['100;w=60'],
@@ -39,8 +45,6 @@ export const headers: Json = {
     type: 'integer',
     examples: [1_795_262_460],
   }),
-  RetryAfter: header('Seconds to wait before trying again.', { type: 'integer', minimum: 1 }),
-  WWWAuthenticate: header('How to authenticate.', { type: 'string', examples: ['Bearer'] }),
 };
 
 /** Headers whose components have their names, without the dashes. */

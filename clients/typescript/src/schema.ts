@@ -1185,6 +1185,10 @@ export interface components {
     headers: {
         /** @description The id of this request: yours if you sent a usable one. Quote it to support. */
         XRequestId: string;
+        /** @description Seconds to wait before trying again. */
+        RetryAfter: number;
+        /** @description How to authenticate. */
+        WWWAuthenticate: string;
         /** @description Calls per window and its length in seconds. */
         RateLimitPolicy: string;
         /** @description Calls per window. */
@@ -1199,10 +1203,6 @@ export interface components {
         XRateLimitRemaining: number;
         /** @description Unix second at which the window resets. */
         XRateLimitReset: number;
-        /** @description Seconds to wait before trying again. */
-        RetryAfter: number;
-        /** @description How to authenticate. */
-        WWWAuthenticate: string;
     };
     pathItems: never;
 }
