@@ -164,7 +164,7 @@ export function createSender(options: SenderOptions): Sender {
  * issue 150499).
  */
 const isOfAUsedConnection = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
-  statusCode === 408 || ([400, 405, 501].includes(statusCode) && headers.connection === 'close');
+  statusCode === 408 || ([400, 405, 501].includes(statusCode) && /\bclose\b/i.test(headers.connection ?? ''));
 
 /**
  * A kept connection fails for reasons that are none of the partner, such as a server that closes it just

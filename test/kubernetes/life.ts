@@ -57,6 +57,9 @@ export async function crowded(scene: Scene): Promise<void> {
     await project.run('kubectl cordon node2');
     await project.page('helm rollback quotes --wait');
     deepStrictEqual(await project.settled(FIRST), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
+    // Those that end still count where they stand.
+    const standing = `kubectl get pods --no-headers -l '${PROCESSES}'`;
+    await soon(async () => (await project.run(standing)).split('\n').length === 4, 'pods that have ended');
     const requested = await project.run(
       `kubectl get pods -l '${PROCESSES}' -o jsonpath='{.items[*].spec.containers[*].resources.requests}'`,
     );
