@@ -9,6 +9,8 @@ import {
   type DoingCount,
 } from '../db/notifications/operator';
 import { listPauses } from '../db/notifications/hold';
+import type { KeyEnvironment } from '../db/keys';
+import type { Db } from '../db/postgres/connect';
 import { NOTIFICATION_STATES, type NotificationState } from '../domain/notification-states';
 import { duration, environmentOption, inPages, paged, spanOf, withSpan, wordsOption } from './arguments';
 import type { Page } from './arguments';
@@ -40,6 +42,20 @@ interface ListOptions extends Page {
   readonly late?: number;
   readonly application?: string;
 }
+
+type DeliveryPauses = Awaited<ReturnType<typeof listPauses>>;
+
+/** Partners whose deliveries are paused as a whole. */
+async function pausesOf(
+  db: Db,
+  { partnerId, environment }: { readonly partnerId?: string; readonly environment?: KeyEnvironment },
+): Promise<DeliveryPauses> {
+  const pauses = await listPauses(db, partnerId ?? null);
+  return pauses.filter((one) => environment === undefined || one.environment === environment);
+}
+
+const pausesText = (pauses: DeliveryPauses) =>
+  pauses.map((one) => `Paused: ${one.partnerId} in ${pauseText(one)}.\n`).join('');
 
 export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   const notifications = group(
@@ -95,7 +111,10 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     });
     const example = answer.json.find(({ story }) => story !== null)?.story;
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    const whole = { json: answer.json, text: (most: number) => answer.text(most) + stories };
+    // Of a paused partner no delivery is paused by itself.
+    const { partner: partnerId, environment } = given;
+    const pauses = paused ? pausesText(await pausesOf(call.db, { partnerId, environment })) : '';
+    const whole = { json: answer.json, text: (most: number) => pauses + answer.text(most) + stories };
     return paged(call, whole, found.at(-1)?.notificationId);
   });
 
@@ -119,9 +138,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   handle(summary, deps, async ({ db, options }) => {
     const { partner: partnerId, environment } = options;
     const found = await countWhatTheyDo(db, { partnerId, environment });
-    const pauses = (await listPauses(db, partnerId ?? null)).filter(
-      (one) => environment === undefined || one.environment === environment,
-    );
+    const pauses = await pausesOf(db, { partnerId, environment });
     const answer = listed(found, summaryView, {
       ...(partnerId === undefined
         ? { partners: ({ partners }) => (partners.size === 1 ? [...partners].join() : partners.size) }
@@ -135,10 +152,9 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
           .join(', '),
       'oldest one': ({ oldest }) => oldest.notificationId,
     });
-    const paused = pauses.map((one) => `Paused: ${one.partnerId} in ${pauseText(one)}.\n`);
     return {
       json: { paused: pauses.map(snakeCased), doing: answer.json },
-      text: (most) => paused.join('') + answer.text(most),
+      text: (most) => pausesText(pauses) + answer.text(most),
     };
   });
 

@@ -119,6 +119,9 @@ test('the summary has a row for each thing that deliveries do, with count, oldes
   expect(text).toMatch(/^Paused: P\d+ in sandbox since \S+ \S+Z by tester\.\n/);
   expect(text).toMatch(/partner_paused.*4 /);
   expect(text).toContain('http_status 503 (2)');
+  // None of them is paused by itself.
+  const listed = await ops.text('notifications list --paused --partner', partnerId);
+  expect(listed).toMatch(/^Paused: P\d+ in sandbox since .* by tester\.\nNone/);
   // A row of one partner names it.
   expect(await ops.text('notifications summary')).toMatch(new RegExp(`${partnerId}.*partner_paused`));
   const all = await ops.json('notifications summary');
