@@ -19,15 +19,15 @@ function currentUser(): string {
   }
 }
 
-// `ops … | head` closes the pipe early, and `ops … 2>&1 | head` both; what was begun is done.
+// `ops … | head` closes standard output early, and `ops … 2>&1 | head` both; a command that has begun is carried out.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
 
 /**
- * The first signal restores the default of both, so that a second one ends the process. Where output comes again and again, the
- * end of its reader is an interruption too.
+ * The first signal restores the default of both, so that a second one ends the process. `--watch` also ends when nobody
+ * reads its output any more.
  */
 function interruptible(): AbortSignal {
   const controller = new AbortController();

@@ -111,7 +111,7 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     });
     const example = answer.json.find(({ story }) => story !== null)?.story;
     const stories = example === undefined ? '' : `\nIn Temporal, for example: ${example}`;
-    // Of a paused partner no delivery is paused by itself.
+    // While a partner is paused, its deliveries are not paused one by one.
     const { partner: partnerId, environment } = given;
     const pauses = paused ? pausesText(await pausesOf(call.db, { partnerId, environment })) : '';
     const whole = { json: answer.json, text: (most: number) => pauses + answer.text(most) + stories };

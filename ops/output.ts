@@ -51,7 +51,7 @@ function table(head: readonly string[], rows: readonly (readonly Cell[])[], most
     const part = cells.slice(from, from + ROWS_AT_ONCE);
     drawn.push(...part.map((row) => row.slice(0, kept).map((text, at) => cut(text, widths[at] ?? 0))));
     const more = drawn.toString().split('\n');
-    // The lower edge of what was drawn, and the upper one of what follows.
+    // Between two parts there is no frame: neither the lower edge of one nor the upper edge of the next.
     if (from > 0) lines.splice(-1, 1, ...more.slice(1));
     else lines.push(...more);
   }

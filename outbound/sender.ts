@@ -86,7 +86,7 @@ export function createSender(options: SenderOptions): Sender {
     if (kept !== null) {
       onConnected(kept.socket.remoteAddress ?? null);
       const answer = await exchange(kept, request, signal).catch(notOfThePartner);
-      if (answer !== null && !isOfAUsedConnection(answer.response)) return answer;
+      if (answer !== null && !mayBelongToAnother(answer.response)) return answer;
       kept.socket.destroy();
       onConnected(null);
     }
@@ -159,11 +159,11 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 /**
- * Whether an answer on a kept connection may be to something else than this request: 408 to its idle time; others, when they close the
- * connection, to the body of the request before, which some servers leave unread and then take for the beginning of this one (cpython
- * issue 150499).
+ * Whether an answer on a kept connection may belong to something else than this request. 408 may belong to the idle time before it. 400, 405
+ * and 501, when the server closes with them, may belong to the body of the request before: some servers leave a body unread, and take it for
+ * the beginning of the next request (cpython issue 150499).
  */
-const isOfAUsedConnection = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
+const mayBelongToAnother = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
   statusCode === 408 || ([400, 405, 501].includes(statusCode) && /\bclose\b/i.test(headers.connection ?? ''));
 
 /**

@@ -57,9 +57,9 @@ export async function crowded(scene: Scene): Promise<void> {
     await project.run('kubectl cordon node2');
     await project.page('helm rollback quotes --wait');
     deepStrictEqual(await project.settled(FIRST), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
-    // Those that end still count where they stand.
-    const standing = `kubectl get pods --no-headers -l '${PROCESSES}'`;
-    await soon(async () => (await project.run(standing)).split('\n').length === 4, 'pods that have ended');
+    // Until the old pods have ended they take up room on their nodes.
+    const all = `kubectl get pods --no-headers -l '${PROCESSES}'`;
+    await soon(async () => (await project.run(all)).split('\n').length === 4, 'the end of the old pods');
     const requested = await project.run(
       `kubectl get pods -l '${PROCESSES}' -o jsonpath='{.items[*].spec.containers[*].resources.requests}'`,
     );

@@ -47,7 +47,7 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   }
   const socket: SocketOption = (options) => {
     // postgres.js cuts an IPv6 address at its first colon.
-    const [host = 'localhost'] = isIPv6(servers[0].host) ? [servers[0].host] : options.host;
+    const host = isIPv6(servers[0].host) ? servers[0].host : (options.host[0] ?? 'localhost');
     const [port = 5432] = options.port;
     if (options.path) return ours(net.connect(options.path));
     if (tls === null) return ours(net.connect(port, host));

@@ -101,7 +101,7 @@ spec:
   tolerations: {{- toYaml . | nindent 4 }}
   {{- end }}
   automountServiceAccountToken: false
-  # Else a service named `api` would bring API_PORT=tcp://….
+  # With service links, a service named `api` would set API_PORT=tcp://….
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ .grace }}
   restartPolicy: {{ .restart | default "Always" }}
