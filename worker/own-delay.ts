@@ -14,15 +14,17 @@ const MOST_MS = 4_000;
 export function watchOwnDelay(monotonicMs: () => number) {
   let lateMs = 0;
   let lastMs = monotonicMs();
+  const lateAfter = (tookMs: number) =>
+    lateMs + Math.min(1, tookMs / WINDOW_MS) * (Math.max(0, tookMs - EVERY_MS) - lateMs);
   const timer = setInterval(() => {
     const tookMs = monotonicMs() - lastMs;
     lastMs += tookMs;
-    lateMs += Math.min(1, tookMs / WINDOW_MS) * (Math.max(0, tookMs - EVERY_MS) - lateMs);
+    lateMs = lateAfter(tookMs);
   }, EVERY_MS);
   timer.unref();
   return {
-    /** Milliseconds. */
-    ofAttempt: (): number => Math.min(lateMs * TURNS_OF_AN_ATTEMPT, MOST_MS),
+    /** Milliseconds. An answer may be read before the timer that is as late as it. */
+    ofAttempt: (): number => Math.min(lateAfter(monotonicMs() - lastMs) * TURNS_OF_AN_ATTEMPT, MOST_MS),
     stop: (): void => clearInterval(timer),
   };
 }

@@ -45,9 +45,13 @@ async function withoutClaims<T>(partnerId: string, task: () => Promise<T>): Prom
   return done.result;
 }
 
+/** Starts that this worker has left to the regular path, as there was no slot, or their endpoint was known to hang. */
 async function startsWithoutSlot(): Promise<number> {
   const paths = await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total');
-  return Number(/\{path="no_slot"\} (\d+)/.exec(paths)?.[1] ?? 0);
+  return [...paths.matchAll(/\{path="(?:no_slot|endpoint_not_fast)"\} (\d+)/g)].reduce(
+    (sum, [, starts]) => sum + Number(starts),
+    0,
+  );
 }
 
 /** @returns the local activities that took part. */
@@ -86,28 +90,19 @@ test('an endpoint that nobody has sent to is tried; one that was slow takes the 
 
 test('endpoints stay on the fast path while it is this process that is slow', async () => {
   const partnerId = await fastPartner();
-  // As on a machine with too little CPU: each turn of the event loop waits.
-  const neighbours = setInterval(() => {
-    const endsMs = performance.now() + 300;
+  // As on a machine with too little CPU: the answer cannot be read for so long. The receiver is in this process.
+  service.receiver.behave(() => {
+    const endsMs = performance.now() + 600;
     while (performance.now() < endsMs);
-  }, 310);
-  try {
-    await until(
-      async () => {
-        const notificationId = await store(partnerId);
-        expect(await delivered(notificationId)).toEqual(FAST);
-        const [attempt] = await database.sql`
-        select duration_ms from delivery_attempts where notification_id = ${notificationId}`;
-        return Number(attempt?.['duration_ms']) >= 500;
-      },
-      'an attempt is slow',
-      60_000,
-    );
-    expect(await deliver(partnerId)).toEqual(FAST);
-  } finally {
-    clearInterval(neighbours);
-  }
-}, 120_000);
+    return 200;
+  });
+  const slow = await store(partnerId);
+  expect(await delivered(slow)).toEqual(FAST);
+  const [attempt] = await database.sql`
+    select duration_ms from delivery_attempts where notification_id = ${slow}`;
+  expect(attempt?.['duration_ms']).toBeGreaterThanOrEqual(500);
+  expect(await deliver(partnerId)).toEqual(FAST);
+});
 
 test('new endpoints that hang have a quarter of the slots, and leave the others', async () => {
   const known = await fastPartner();
@@ -133,8 +128,7 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   service.receiver.behave((nth) =>
     nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
   );
-  // One claim takes as many as there are slots. The others are claimed when these hang, and not much later, when their endpoint would
-  // be known to hang.
+  // One claim takes as many as there are slots. The others are claimed when these hang.
   const notifications = await withoutClaims(hanging, () =>
     Promise.all(
       Array.from(
@@ -145,7 +139,7 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   );
   await until(() => held.length === 15, 'all fifteen are at the endpoint');
   // Three of them may be there before the answers to their starts.
-  await until(async () => (await startsWithoutSlot()) >= withoutSlot + 1, 'others have no slot');
+  await until(async () => (await startsWithoutSlot()) >= withoutSlot + 3, 'the others have no slot');
   // All slots are taken.
   expect(await deliver(other)).toEqual([]);
   await new Promise((resolve) => setTimeout(resolve, SLOW_FOR_ALL_MS));
