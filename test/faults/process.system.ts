@@ -55,6 +55,8 @@ test('a rejection that nobody handles: logged, and the process leaves with 1; ro
 test('SIGTERM under load: what was accepted is answered, then it leaves with 0', async () => {
   await start();
   const outcomes: (number | string)[] = [];
+  const stored = async () => (await admin.database.sql`select 1 from quotes`).count;
+  const before = await stored();
   const load = Array.from({ length: 16 }, async () => {
     while (outcomes.at(-1) !== 'ECONNREFUSED')
       await quotes(1).then(
@@ -65,8 +67,11 @@ test('SIGTERM under load: what was accepted is answered, then it leaves with 0',
   await until(() => outcomes.length > 50, 'it is under load');
   expect(await api.end('SIGTERM')).toBe(0);
   await Promise.all(load);
-  // What comes after the end is refused; nothing else fails.
-  expect(new Set(outcomes)).toEqual(new Set([200, 'ECONNREFUSED']));
+  expect(await stored()).toBe(before + outcomes.filter((outcome) => outcome === 200).length);
+  // What comes after the end is refused; nothing else fails. A client that had no CPU for a whole second (DRAIN_MS) may meet its
+  // closed connection.
+  const others = outcomes.filter((outcome) => outcome !== 200 && outcome !== 'ECONNREFUSED');
+  expect(['', 'UND_ERR_SOCKET', 'UND_ERR_SOCKET,UND_ERR_SOCKET']).toContain(others.join());
 });
 
 describe('a log that nobody reads', () => {
