@@ -10,11 +10,14 @@ export type AddressGuard = (address: string) => boolean;
 const AZURE_METADATA = ipaddr.parseCIDR('168.63.129.16/32');
 // IPv6 allocated for the Internet. The upper half of 2000::/3, with 6bone's 3ffe::/16, is not.
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/4');
+/** In a network of IPv6 alone, name servers give a host with IPv4 such an address, which ends with the IPv4 one (DNS64, RFC 6052). */
+const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 
-/** Whether a text is a public address: in no special-purpose range of IANA, and no IPv4 written as IPv6. */
+/** Whether a text is a public address: in no special-purpose range of IANA, and no IPv4 written as IPv6, except by NAT64. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false;
-  const parsed = ipaddr.parse(address);
+  const given = ipaddr.parse(address);
+  const parsed = matches(given, NAT64) ? new ipaddr.IPv4(given.toByteArray().slice(12)) : given;
   if (parsed.range() !== 'unicast') return false;
   return parsed.kind() === 'ipv4' ? !matches(parsed, AZURE_METADATA) : matches(parsed, GLOBAL_IPV6);
 }

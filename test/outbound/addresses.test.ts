@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { isIPv4 } from 'node:net';
 import { createAddressGuard, isPublicAddress } from '../../outbound/connect';
 
 /** First and last address of what may not be connected to: the IANA special-purpose registries, and more. */
@@ -27,7 +28,8 @@ const NOT_PUBLIC: readonly (readonly [string, string, string])[] = [
   ['IPv4-compatible', '::1.1.1.1', '::255.255.255.255'],
   ['IPv4-mapped', '::ffff:0.0.0.0', '::ffff:255.255.255.255'],
   ['IPv4-translated', '::ffff:0:0.0.0.0', '::ffff:0:255.255.255.255'],
-  ['NAT64', '64:ff9b::', '64:ff9b::255.255.255.255'],
+  ['NAT64 of this network', '64:ff9b::', '64:ff9b::0.255.255.255'],
+  ['beside NAT64', '64:ff9a:ffff:ffff:ffff:ffff:1.1.1.1', '64:ff9b::1:1.1.1.1'],
   ['local NAT64', '64:ff9b:1::', '64:ff9b:1:ffff:ffff:ffff:ffff:ffff'],
   ['discard', '100::', '100::ffff:ffff:ffff:ffff'],
   ['protocol assignments, with Teredo', '2001::', '2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff'],
@@ -84,13 +86,21 @@ test('no IPv4 address becomes public by being carried in IPv6', () => {
         `::${address}`,
         `::ffff:${address}`,
         `::ffff:0:${address}`,
-        `64:ff9b::${address}`,
         `64:ff9b:1::${address}`,
         `2002:${high}:${low}::1`,
         `2001:0:${high}:${low}::1`,
       ]) {
         expect(isPublicAddress(carried)).toBe(false);
       }
+    }),
+  );
+});
+
+test('an address of NAT64 is public where the IPv4 address in it is', () => {
+  const special = NOT_PUBLIC.filter(([, first]) => isIPv4(first)).flatMap(([, first, last]) => [first, last]);
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV4(), fc.constantFrom(...special, ...BESIDE_V4, ...MORE_V4)), (address) => {
+      expect(isPublicAddress(`64:ff9b::${address}`)).toBe(isPublicAddress(address));
     }),
   );
 });
