@@ -325,6 +325,31 @@ test('what the hooks make is gone when they have succeeded, and a failed job end
   }
 });
 
+test('the longest name of a release and a long tag of an image fit where Kubernetes takes 63 characters', async () => {
+  const name = `quotes-${'x'.repeat(46)}`;
+  const tag = `${'a'.repeat(62)}_${'b'.repeat(36)}`;
+  const text = await run(`template ${name}`, { image: { ...LEAST.image, tag } });
+  const all = parseAllDocuments(text).map((one): Rendered => one.toJSON());
+  const labels = all.flatMap(({ metadata, spec }) => [metadata.labels, spec.template?.metadata.labels ?? {}]);
+  // Kubernetes makes the name of a job a label of its pods.
+  const names = all.flatMap(({ kind, metadata }) => (/Job|Service/.test(kind) ? [metadata.name] : []));
+  expect(names.length).toBe(4);
+  expect(new Set(names).size).toBe(4);
+  const values: string[] = [...names, ...labels.flatMap((some) => Object.values(some))];
+  expect(values.filter((value) => !/^[a-zA-Z0-9]([\w.-]{0,61}[a-zA-Z0-9])?$/.test(value))).toEqual([]);
+  expect(text).toContain(`image: "registry.example/quotes:${tag}"`);
+  expect(await refusal({ image: { ...LEAST.image, tag: '0.1.0+1' } })).toContain('/image/tag');
+});
+
+// Kubernetes takes each server-side apply of one for a change: `kubectl diff` reports it for good.
+test('no network policy has an empty list', async () => {
+  const policies = (await rendered(NOTHING_MORE)).filter(({ kind }) => kind === 'NetworkPolicy');
+  expect(policies.length).toBe(5);
+  expect(
+    policies.filter(({ spec }) => [spec.ingress, spec.egress].some((rules) => rules?.length === 0)),
+  ).toEqual([]);
+});
+
 test('the alert rules are those of deploy/prometheus, with the address of the runbooks', async () => {
   const all = await rendered(SETS['an ingress, and the Prometheus operator']);
   const rules = RULES.replaceAll('{{ $externalLabels.runbooks }}', 'https://docs.example/operations');
@@ -365,7 +390,7 @@ test('values that cannot work are refused, and each is named', async () => {
     image: { repository: '', tag: 'latest', pullSecrets: ['registry'] },
     pods: { labels: { 'app.kubernetes.io/component': 'other' } },
     api: { trustedProxies: '', env: { DATABASE_URL: 'postgres://x' }, autoscaling: { min: 1 } },
-    worker: { env: { NODE_EXTRA_CA_CERTS: '/run/stores/ca.pem' }, builds: ['0.1.0@latest'] },
+    worker: { env: { NODE_EXTRA_CA_CERTS: '/run/stores/ca.pem' }, builds: ['0.1.0@latest', '0.1.0_'] },
     authorities: { stores: { secretName: 'one', configMapName: 'two' } },
     migrate: { deadlineSeconds: 5 },
     temporal: { address: 'temporal' },
@@ -388,6 +413,7 @@ test('values that cannot work are refused, and each is named', async () => {
     '/migrate/deadlineSeconds',
     '/temporal/address',
     '/worker/builds/0',
+    '/worker/builds/1',
     '/network/toPostgres',
     '/ingress',
     '/monitoring/runbooksUrl',

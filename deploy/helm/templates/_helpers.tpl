@@ -18,7 +18,8 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "pfqs.labels" -}}
 {{ include "pfqs.selector" . }}
-app.kubernetes.io/version: {{ .build | default (include "pfqs.build" .root) | splitList "@" | first | quote }}
+{{- /* A tag may be longer than a label, and end otherwise. */}}
+app.kubernetes.io/version: {{ .build | default (include "pfqs.build" .root) | splitList "@" | first | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 
