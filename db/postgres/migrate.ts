@@ -42,10 +42,12 @@ export async function migrateDatabase(
     connect_timeout: 5,
     quietMs: 0,
     // Large tables take their time, whatever limit the server or database has for others.
-    connection: { statement_timeout: 0 },
+    connection: { statement_timeout: 0, lock_timeout: 0 },
     onnotice: ({ code, message = '' }) => void (code === CHANGED_ROWS && changes.push(message)),
   });
   try {
+    // Postgres before 17 does not have it.
+    await sql`select set_config(name, '0', false) from pg_settings where name = 'transaction_timeout'`;
     await takeMigrationLock(sql);
     await checkOrigin(sql, folder);
     await applyMigrations(sql, folder);

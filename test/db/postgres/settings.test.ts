@@ -9,9 +9,13 @@ import { until } from '../../../testbed/until';
 const DEFAULTS = {
   bytea_output: 'escape',
   default_transaction_isolation: 'serializable',
+  extra_float_digits: '-15',
+  idle_session_timeout: '1ms',
+  lock_timeout: '300ms',
   row_security: 'off',
   search_path: 'elsewhere',
   statement_timeout: '300ms',
+  transaction_timeout: '300ms',
 };
 
 const database = useDatabase();
@@ -45,4 +49,6 @@ test('partners that are created at once have ids of their own', async () => {
 test('a migration takes as long as it needs', async () => {
   const folder = await migrationsWith('create table slow as select pg_sleep(0.6)::text as slept;');
   await expect(migrateDatabase(database.url, folder)).resolves.toMatchObject({ changes: [] });
+  const [table] = await database.sql`select to_regclass('slow') is not null as made`;
+  expect(table).toEqual({ made: true });
 });
