@@ -164,7 +164,7 @@ describe('orders to a delivery under way', () => {
     const id = await attempted(await stored());
     ops.onOrder = unreachable;
     const away =
-      'Temporal cannot be reached at 192.0.2.9:7233 [(]no answer within 1.5 s[)]: check TEMPORAL_ADDRESS.';
+      'Temporal cannot be reached at 192.0.2.9:7233 [(]no answer within 3 s[)]: check TEMPORAL_ADDRESS.';
     expect(await ops.text('notifications pause', id)).toMatch(
       new RegExp(`${away} The order counts within 90 s after it is back.`),
     );

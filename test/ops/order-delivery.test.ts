@@ -68,6 +68,6 @@ test('reports within its deadline that Temporal cannot be reached, or does not a
     expect(error).toBeInstanceOf(TemporalUnreachable);
     expect(error).toMatchObject({ message: expect.stringContaining(address) });
   }
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
   await frozen.close();
 });

@@ -40,7 +40,7 @@ export function importExample(name: string): string {
 export const unreachable = async (): Promise<never> => {
   throw new TemporalUnreachable({
     address: '192.0.2.9:7233',
-    why: 'no answer within 1.5 s',
+    why: 'no answer within 3 s',
     check: 'TEMPORAL_ADDRESS',
   });
 };
