@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
-import { describeConfig, readConfig, retentionDays } from '../runtime/config/config';
+import { describeConfig, misspelt, readConfig, retentionDays } from '../runtime/config/config';
 import { warnOfOldNode, runUntilSignal } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
 import { startApi } from '../api/start-api';
@@ -16,6 +16,7 @@ main('api', HELP, async () => {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'api: settings');
+  for (const slip of misspelt()) logger.warn(`api: ${slip}`);
   warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   if (process.argv.includes('--migrate')) {

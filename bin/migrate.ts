@@ -1,5 +1,5 @@
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
-import { readConfig, retentionDays } from '../runtime/config/config';
+import { misspelt, readConfig, retentionDays } from '../runtime/config/config';
 import { main } from './main';
 
 const HELP = {
@@ -10,6 +10,7 @@ const HELP = {
 
 main('migrate', HELP, async () => {
   const config = readConfig();
+  for (const slip of misspelt()) console.warn(`migrate: ${slip}`);
   const { DATABASE_URL } = config;
   if (DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const { notSeparated, changes } = await migrateDatabase(DATABASE_URL, undefined, {

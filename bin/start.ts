@@ -4,7 +4,7 @@ import { parseKeyRing } from '../db/endpoints/key-ring';
 import { ensureSite } from '../site/build';
 import { withDemoReceiver } from '../dev/demo-webhooks';
 import { ensureWebhookKeys, runStack, startStack, untilReady } from '../dev/stack';
-import { describeConfig, readConfig } from '../runtime/config/config';
+import { describeConfig, misspelt, readConfig } from '../runtime/config/config';
 import { warnOfOldNode } from '../runtime/process';
 import { createLogger, logTo } from '../runtime/telemetry/logger';
 import { startApi } from '../api/start-api';
@@ -23,6 +23,7 @@ const HELP = {
 if (!helped(HELP))
   void runStack(async (signals) => {
     const config = readConfig();
+    for (const slip of misspelt()) console.warn(slip);
     const dataDir = resolve(config.DATA_DIR);
     const webhookKeys = config.WEBHOOK_KEYS ?? (await ensureWebhookKeys(dataDir));
     const destination = logTo(join(dataDir, 'services.log'));

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { buildInternalApp } from '../api/internal-app';
-import { describeConfig, readConfig } from '../runtime/config/config';
+import { describeConfig, misspelt, readConfig } from '../runtime/config/config';
 import { runUntilSignal, warnOfOldNode } from '../runtime/process';
 import { createLogger } from '../runtime/telemetry/logger';
 import { installTemporalRuntime } from '../runtime/temporal/temporal-runtime';
@@ -19,6 +19,7 @@ export async function runWorker(tuning: WorkerTuning = {}): Promise<void> {
   const config = readConfig();
   const logger = createLogger(config);
   logger.info(describeConfig(config), 'worker: settings');
+  for (const slip of misspelt()) logger.warn(`worker: ${slip}`);
   warnOfOldNode(logger, process.versions.node);
   if (config.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set.');
   const temporalMetrics = await installTemporalRuntime(logger);

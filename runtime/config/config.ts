@@ -31,6 +31,33 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return { ...config, WORKER_BUILD_ID: config.WORKER_BUILD_ID ?? config.TEMPORAL_WORKER_BUILD_ID };
 }
 
+/** What is nearly the name of a setting, in sentences: it changes nothing, and is most likely a slip. Values are left out. */
+export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
+  const names = Object.keys(settings.shape);
+  return Object.keys(environment).flatMap((given) => {
+    const meant = names.find((name) => isWithin(name.length < 16 ? 1 : 2, given, name));
+    return meant === undefined || names.includes(given)
+      ? []
+      : [`${given} is no setting and changes nothing: is ${meant} meant?`];
+  });
+}
+
+/** Whether so many letters, left out, added, changed or swapped, make one text the other. */
+function isWithin(slips: number, one: string, other: string): boolean {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const [a, b] = [one.slice(at), other.slice(at)];
+  if (a === b) return true;
+  if (slips === 0) return false;
+  const rest = [
+    [a.slice(1), b],
+    [a, b.slice(1)],
+    [a.slice(1), b.slice(1)],
+  ] as const;
+  const swapped = a[0] === b[1] && a[1] === b[0] ? [[a.slice(2), b.slice(2)] as const] : [];
+  return [...rest, ...swapped].some(([left, right]) => isWithin(slips - 1, left, right));
+}
+
 export function describeConfig(config: Config): Record<string, unknown> {
   const shown = (name: string, value: unknown) =>
     SECRET.has(name) && value !== undefined ? 'set' : (value ?? 'not set');

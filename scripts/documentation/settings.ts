@@ -42,7 +42,8 @@ export function settingsPage(): string {
   return `# Settings
 
 Generated from \`runtime/config/\` by \`npm run settings\`. In brackets: the default, if there is one, and bounds. An empty value counts as not set.
-The start stops at values that do not fit, and names them all. The boot log shows every setting, a password or key only as \`set\` or \`not set\`.
+The start stops at values that do not fit, and names them all. The boot log shows every setting, a password or key only as \`set\` or \`not set\`,
+and a warning names a variable whose name is almost that of a setting. Of \`.env\` only what \`docker-compose.yml\` names reaches a process: \`docker compose config\` shows it.
 
 ${groups.join('\n')}`;
 }

@@ -1,4 +1,4 @@
-import { readConfig, targetRules } from '../../runtime/config/config';
+import { misspelt, readConfig, targetRules } from '../../runtime/config/config';
 
 test.each([
   ['postgres://u:p@a,b/d?target_session_attrs=standby', 'target_session_attrs is one of read-write, primary'],
@@ -23,6 +23,21 @@ test.each(['postgres://u:p@a,b:5433,[::1]:5434/d', 'postgresql://a,b/d?target_se
     expect(readConfig({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
   },
 );
+
+test.each([
+  ['API_PROT', 'API_PORT'],
+  ['REDIS_URI', 'REDIS_URL'],
+  ['RATE_LIMT_PER_MINUTE', 'RATE_LIMIT_PER_MINUTE'],
+  ['RETENTION_QUOTE_DAY', 'RETENTION_QUOTES_DAYS'],
+  ['Database_URL', undefined],
+  ['TEMPORAL_TLS_CLIENT_KEY_DATA', 'TEMPORAL_TLS_CLIENT_KEY_PATH'],
+  ['webhook-keys', undefined],
+])('%s is taken for a slip of %s', (given, meant) => {
+  const slips = misspelt({ [given]: 'secret', API_PORT: '1', PATH: '/bin', SSL_CERT_FILE: 'x' });
+  expect(slips).toEqual(
+    meant === undefined ? [] : [`${given} is no setting and changes nothing: is ${meant} meant?`],
+  );
+});
 
 describe('where webhooks may go', () => {
   const rules = (WEBHOOK_LOCAL_TARGETS: string, ENVIRONMENT = 'development') =>
