@@ -34,12 +34,28 @@ async function withFiller(project: Cluster, cpu: string, task: () => Promise<voi
 }
 
 /**
+ * Work that moves API pods, and may cost nobody an answer.
+ * @throws with what they have logged, where it costs one: a pod that ends takes its log with it
+ */
+async function moves(scene: Scene, work: () => Promise<void>): Promise<void> {
+  const failures = (more = '') =>
+    scene.project.try(
+      `kubectl logs --selector app.kubernetes.io/component=api ${more} | grep 'request failed'`,
+    );
+  const before = failures('--follow --since 1s');
+  await unnoticed(scene, work).catch(async (error: Error) => {
+    const logged = await Promise.all([Promise.race([before, sleep(20_000)]), failures('--since 10m')]);
+    throw new Error(`${error.message}\n${logged.map((ran) => ran?.out).join('\n')}`, { cause: error });
+  });
+}
+
+/**
  * A release by the command of the page, with room on two nodes, as many as it asks for. One has more room: if the spread counts the pods of the release
  * before, all new ones come to stand there.
  */
 export async function releases(scene: Scene): Promise<void> {
   const { project } = scene;
-  await unnoticed(scene, () =>
+  await moves(scene, () =>
     withFiller(project, '300m', async () => {
       await upgrade(project, '0.1.1');
       spread(await project.settled(SECOND));
@@ -53,7 +69,7 @@ export async function releases(scene: Scene): Promise<void> {
  */
 export async function crowded(scene: Scene): Promise<void> {
   const { project, figures } = scene;
-  await unnoticed(scene, async () => {
+  await moves(scene, async () => {
     await project.run('kubectl cordon node2');
     await project.page('helm rollback quotes --wait');
     deepStrictEqual(await project.settled(FIRST), { api: ['node1', 'node1'], worker: ['node1', 'node1'] });
@@ -88,7 +104,7 @@ export async function drains(scene: Scene): Promise<void> {
   const before = outside.receiver.received.length;
   // Slow enough for requests to be under way when their worker is told to stop.
   outside.answerAfter(1_000);
-  await unnoticed(scene, async () => {
+  await moves(scene, async () => {
     for (const node of ['node1', 'node2', 'node3']) {
       await project.run(`kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data --timeout=180s`);
       const { api, worker } = await project.settled();
