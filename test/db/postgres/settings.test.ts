@@ -11,11 +11,11 @@ const DEFAULTS = {
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
   idle_session_timeout: '1ms',
-  lock_timeout: '300ms',
+  lock_timeout: '3s',
   row_security: 'off',
   search_path: 'elsewhere',
-  statement_timeout: '300ms',
-  transaction_timeout: '300ms',
+  statement_timeout: '3s',
+  transaction_timeout: '3s',
 };
 
 const database = useDatabase();
@@ -47,7 +47,7 @@ test('partners that are created at once have ids of their own', async () => {
 });
 
 test('a migration takes as long as it needs', async () => {
-  const folder = await migrationsWith('create table slow as select pg_sleep(0.6)::text as slept;');
+  const folder = await migrationsWith('create table slow as select pg_sleep(3.5)::text as slept;');
   await expect(migrateDatabase(database.url, folder)).resolves.toMatchObject({ changes: [] });
   const [table] = await database.sql`select to_regclass('slow') is not null as made`;
   expect(table).toEqual({ made: true });
