@@ -156,23 +156,29 @@ export const LOGIN_SETTING_COUNT = `(select count(*)::int from (${LOGIN_SETTINGS
 export async function loginRights(sql: Sql, process: Process) {
   const others = PROCESSES.filter((other) => other !== process).map(roleOf);
   const [row] = await sql<
-    { login: string; own: boolean; owns: boolean; rewrites: boolean; others: string }[]
+    { login: string; own: boolean; owns: boolean; rewrites: boolean; locks: boolean; others: string }[]
   >`
     select current_user::text as login, pg_has_role(c.relowner, 'USAGE') as owns,
       exists (select from pg_roles where rolname = ${roleOf(process)} and pg_has_role(oid, 'USAGE')) as own,
       has_table_privilege(c.oid, 'UPDATE') or has_table_privilege(c.oid, 'DELETE')
         or has_table_privilege(c.oid, 'TRUNCATE') as rewrites,
+      has_function_privilege('pg_catalog.pg_advisory_lock(bigint)', 'EXECUTE') as locks,
       (select coalesce(string_agg(rolname, ', ' order by rolname), '') from pg_roles
         where rolname = any(string_to_array(${others.join()}, ',')) and pg_has_role(oid, 'USAGE')) as others
     from pg_class c where c.oid = to_regclass('public.change_log')`;
   if (row === undefined) throw new Error('the database has not been migrated');
-  const { login, own, owns, rewrites } = row;
+  const { login, own, owns, rewrites, locks } = row;
   return {
     login,
     enough: own || owns,
     surplus: [
       ...(owns ? ['it owns the tables, so it may change the schema'] : []),
       ...(rewrites ? ['it may rewrite the change log'] : []),
+      ...(locks && !owns
+        ? [
+            'it may take any lock and store large objects, as everybody may in this database: run init.sh withhold',
+          ]
+        : []),
       ...(row.others === '' || owns ? [] : [`it has the rights of ${row.others}`]),
     ],
   };

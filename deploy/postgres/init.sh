@@ -1,8 +1,10 @@
 #!/bin/bash
 # Once, on an empty volume: the service's database with a login that owns it (migrate) and one for each kind of process, and those of
 # Temporal. What the logins may do in the database is granted by migrate (db/postgres/roles.ts); none of them may make roles or databases.
+# init.sh withhold: its last part alone, for a database that took the place of the first.
 set -euo pipefail
 
+if [ "${1:-}" != withhold ]; then
 # psql reads the passwords from its environment: every user of the machine sees its arguments.
 : "${QUOTES_DB_PASSWORD:?}" "${QUOTES_API_DB_PASSWORD:?}" "${QUOTES_WORKER_DB_PASSWORD:?}" "${QUOTES_OPS_DB_PASSWORD:?}" "${TEMPORAL_DB_PASSWORD:?}"
 export QUOTES_DB_PASSWORD QUOTES_API_DB_PASSWORD QUOTES_WORKER_DB_PASSWORD QUOTES_OPS_DB_PASSWORD TEMPORAL_DB_PASSWORD
@@ -27,6 +29,7 @@ create database temporal owner temporal;
 create database temporal_visibility owner temporal;
 revoke connect on database quotes, temporal, temporal_visibility, postgres, template1 from public;
 SQL
+fi
 
 # What Postgres lets everybody do, and few need: take the locks of others, store large objects, write to the log. migrate passes on what a
 # process needs (db/postgres/roles.ts).

@@ -138,6 +138,7 @@ export async function restores(scene: Scene): Promise<void> {
   await project.page(
     "docker compose exec postgres psql -U postgres -v ON_ERROR_STOP=1 -c 'ALTER DATABASE quotes RENAME TO quotes_before' -c 'CREATE DATABASE quotes OWNER quotes' -c 'REVOKE CONNECT ON DATABASE quotes FROM PUBLIC'",
   );
+  await project.page('docker compose exec postgres bash /scripts/init.sh withhold');
   const dump = await project.page("docker compose exec --user postgres postgres bash -c 'ls /backups/dump'");
   await project.page(
     'docker compose exec --user postgres postgres pg_restore --exit-on-error --single-transaction --no-owner --no-acl --role=quotes --dbname=quotes /backups/dump/2026-11-21T011702Z.dump',

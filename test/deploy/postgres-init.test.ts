@@ -44,22 +44,25 @@ const commandLines = () =>
       }
     });
 
+const runInit = (args: readonly string[], passwords: Record<string, string>) =>
+  startProgram(['bash', join(__dirname, '../../deploy/postgres/init.sh'), ...args], {
+    env: {
+      ...process.env,
+      ...passwords,
+      POSTGRES_USER: 'postgres',
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGPASSWORD: 'superuser',
+    },
+  });
+
 test('no password stands in an argument or in the log, and each opens its login', async () => {
   const admin = postgres(server.url, { max: 1, onnotice: () => undefined });
   const blocker = postgres(server.url, { max: 1, onnotice: () => undefined });
   const run = await blocker.begin(async (tx) => {
     // Whoever makes a role waits for this; whoever logs in does not.
     await tx`lock table pg_authid in share mode`;
-    const run = startProgram(['bash', join(__dirname, '../../deploy/postgres/init.sh')], {
-      env: {
-        ...process.env,
-        ...PASSWORDS,
-        POSTGRES_USER: 'postgres',
-        PGHOST: '127.0.0.1',
-        PGPORT: String(port),
-        PGPASSWORD: 'superuser',
-      },
-    });
+    const run = runInit([], PASSWORDS);
     const waits = async () => {
       const waiting = await admin`
         select 1 from pg_stat_activity where application_name = 'psql' and wait_event_type = 'Lock'`;
@@ -97,3 +100,24 @@ test('no password stands in an argument or in the log, and each opens its login'
   expect(log).toContain('revoke execute on function');
   for (const password of Object.values(PASSWORDS)) expect(log).not.toContain(password.replaceAll("'", "''"));
 }, 120_000);
+
+test('a database that took the place of the first is withheld from everybody, too', async () => {
+  const admin = postgres(server.url, { max: 1, onnotice: () => undefined });
+  await admin`alter database quotes rename to quotes_before`;
+  await admin`create database quotes owner quotes`;
+  const run = runInit(['withhold'], {});
+  expect([await run.ended, run.output()]).toEqual([0, expect.any(String)]);
+  const here = postgres({
+    host: '127.0.0.1',
+    port,
+    user: 'postgres',
+    password: 'superuser',
+    database: 'quotes',
+    max: 1,
+  });
+  const rights = await here`
+    select has_function_privilege('quotes_api', 'pg_advisory_lock(bigint)', 'execute') as api,
+      has_function_privilege('quotes', 'pg_advisory_lock(bigint)', 'execute with grant option') as owner`;
+  expect(rights).toEqual([{ api: false, owner: true }]);
+  await Promise.all([admin.end(), here.end()]);
+});

@@ -318,6 +318,12 @@ test('an API and a worker log in as their roles: nothing to report of them', asy
     const [other = 'api'] = PROCESSES.filter((one) => one !== process);
     const surplus = [`it has the rights of ${login}`];
     expect(await loginRights(database.sql, other)).toEqual({ login, enough: false, surplus });
+    // As in a database that was made anew for a dump.
+    const lock = 'function pg_catalog.pg_advisory_lock(bigint)';
+    await sql.unsafe(`grant execute on ${lock} to public`);
+    const everybody = expect.stringContaining('as everybody may in this database: run init.sh withhold');
+    expect(await loginRights(database.sql, process)).toMatchObject({ surplus: [everybody] });
+    await sql.unsafe(`revoke execute on ${lock} from public`);
     await database.close();
   }
 });
