@@ -116,8 +116,8 @@ function clientOf(reader: DbOrTransaction): Sql {
 export function connectDatabase(config: DatabaseConfig): Database {
   const { statementTimeoutMs, onNotice } = config;
   const sql = openClient(config.url, {
-    // The server ends every statement before that, so a socket that is silent for longer is idle or its
-    // server hangs. TCP would keep a frozen server's connections for a quarter of an hour.
+    // The server ends every statement before that, so the server of a socket that is silent for longer hangs, as idle
+    // connections are closed earlier. TCP would keep a frozen server's connections for a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
     max: config.poolSize,
     ...(onNotice && { onnotice: ({ message }: postgres.Notice) => onNotice(message ?? '') }),

@@ -8,6 +8,7 @@ export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 /** Forwards a free loopback port to `port`. */
 export async function startTcpProxy({ port }: { port: number }) {
   const sockets = new Set<Socket>();
+  const lost = new WeakSet<Socket>();
   let delayMs = 0;
   let swallows = false;
   let frozen: Promise<void> | undefined;
@@ -18,6 +19,7 @@ export async function startTcpProxy({ port }: { port: number }) {
     let passed = Promise.resolve();
     let ended = false;
     const pass = (out: () => void) => {
+      if (lost.has(from)) return;
       const before = passed;
       const due = delayMs > 0 ? sleep(delayMs) : undefined;
       passed = (async () => {
@@ -67,6 +69,8 @@ export async function startTcpProxy({ port }: { port: number }) {
       frozen = undefined;
       thaw();
     },
+    /** Open connections pass nothing on any more, and are not closed: their host is gone. New ones lead to another. */
+    lose: () => sockets.forEach((socket) => lost.add(socket)),
     /** New connections are accepted, and nothing is ever passed on between them and the server. */
     swallow: (on: boolean) => void (swallows = on),
     /** New connections lead to another port, as after a failover. */

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { serverSocket } from './server-socket';
+import { IDLE_MARGIN_MS, serverSocket } from './server-socket';
 
 // The repairs of this folder depend on internals of postgres.js, so package.json pins its release.
 // README.md says what to check before a newer one is used.
@@ -50,6 +50,9 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   const { url, socket } = serverSocket(databaseUrl, quietMs);
   const sql: Sql = postgres(url, {
     onnotice: () => undefined,
+    // In seconds. A statement that is made while its socket is being ended would fail. postgres.js takes an idle connection
+    // from its pool before it ends it.
+    idle_timeout: quietMs > 0 ? (quietMs - IDLE_MARGIN_MS) / 1_000 : null,
     ...options,
     // As text, because postgres.js leaves out a 0.
     connection: Object.fromEntries(

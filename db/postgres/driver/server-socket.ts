@@ -16,6 +16,9 @@ const losses = new WeakSet<object>();
 export const endedConnection = (error: unknown) =>
   typeof error === 'object' && error !== null && losses.has(error);
 
+/** So much earlier than silence would end its socket, postgres.js closes a connection that is idle. */
+export const IDLE_MARGIN_MS = 1_000;
+
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The same for one of several servers, because another may be the leader. */
 const SEARCH_CONNECT_MS = 3_000;
@@ -32,7 +35,11 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
   const { url: single, servers, leaderOnly } = readServers(databaseUrl);
   const { url, tls } = readServerTls(single);
   const ours = <Socket extends net.Socket>(socket: Socket) => {
-    if (quietMs > 0) socket.setTimeout(quietMs, () => endSilent(socket, quietMs));
+    if (quietMs > 0) {
+      socket.setTimeout(quietMs, () => endSilent(socket, quietMs));
+      // postgres.js has closed it as idle, and a server that is there closes its side at once.
+      socket.once('finish', () => socket.setTimeout(IDLE_MARGIN_MS));
+    }
     return refuseLeftovers(withoutBackPressure(failAgainAtClose(failAtFatalError(socket))));
   };
   if (leaderOnly || servers.length > 1) {

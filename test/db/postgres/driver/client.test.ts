@@ -44,6 +44,13 @@ afterAll(async () => {
   await clone.close();
 });
 
+async function behindProxy(statementTimeoutMs: number) {
+  const address = new URL(clone.url);
+  const proxy = await startTcpProxy({ port: Number(address.port) });
+  address.port = String(proxy.port);
+  return { ...open(1, address.href, statementTimeoutMs), proxy };
+}
+
 const openTransactions = async () => [
   ...(await other`select pid from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`),
 ];
@@ -147,10 +154,7 @@ test.each([false, true])('so does one that is lost in a statement (savepoint: %s
 });
 
 test('so does one whose server falls silent, whatever it would do afterwards', async () => {
-  const address = new URL(clone.url);
-  const proxy = await startTcpProxy({ port: Number(address.port) });
-  address.port = String(proxy.port);
-  const behind = open(1, address.href, 200);
+  const { proxy, ...behind } = await behindProxy(200);
   const hung = behind.db.transaction(async (tx) => {
     await tx.execute(sql`select 1`);
     proxy.freeze();
@@ -262,16 +266,50 @@ describe('a connection that closes', () => {
     expect(await answer).toMatchObject([{ pid: before?.['pid'] as number }]);
   }, 15_000);
 
-  test('a statement made while its connection is being closed is answered or refused, not lost', async () => {
-    await database.sql`select 1`;
-    const made = new Promise((settled) => {
-      setTimeout(() => void database.sql`select 1`.then(settled, settled), QUIET_MS + 50);
+  test('statements made about when their idle connections are closed are answered', async () => {
+    const moments = [QUIET_MS - 1_000, QUIET_MS].flatMap((ms) =>
+      Array.from({ length: 12 }, (_, nth) => ms - 1 + nth),
+    );
+    const answers = moments.map(async (ms) => {
+      const { sql } = open(1, clone.url, STATEMENT_TIMEOUT_MS);
+      await sql`select 1`;
+      await sleep(ms);
+      return sql`select 1 as one`;
     });
-    // It finds two timers due at once: first its connection is given up, then it is used.
+    for (const answer of await Promise.all(answers)) expect(answer).toEqual([{ one: 1 }]);
+  });
+
+  test('a statement made as its silent connection is ended is refused, not lost', async () => {
+    const { proxy, ...behind } = await behindProxy(STATEMENT_TIMEOUT_MS);
+    await behind.sql`select 1`;
+    proxy.freeze();
+    const hung = behind.sql`select 1`.catch(() => 'refused');
+    await sleep(20);
+    const made = new Promise((settled) => {
+      const make = () => void behind.sql`select 1`.then(settled, () => settled('refused'));
+      // Right after the timer that ends the connection.
+      setTimeout(() => setTimeout(make), QUIET_MS + 50);
+    });
     standStillForLong();
-    await made;
-    await expect(database.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
+    expect(await Promise.all([hung, made])).toEqual(['refused', 'refused']);
+    proxy.unfreeze();
+    await sleep(100);
+    await expect(behind.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
+    await opened.pop()?.close();
+    await proxy.close();
   }, 15_000);
+
+  test('an idle connection to a host that is gone keeps its place in the pool no longer than a silent one', async () => {
+    const { proxy, ...behind } = await behindProxy(STATEMENT_TIMEOUT_MS);
+    await behind.sql`select 1`;
+    proxy.lose();
+    await sleep(QUIET_MS + 200);
+    const before = performance.now();
+    await behind.sql`select 1`;
+    expect(performance.now() - before).toBeLessThan(500);
+    await opened.pop()?.close();
+    await proxy.close();
+  });
 
   test('statements made up to the moment a connection closes do not keep it from opening again', async () => {
     const { sql } = database;
