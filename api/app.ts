@@ -40,7 +40,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const authenticate = authenticator(deps.catalogue, deps.onKeyUsed);
   const { countCall, checkRateLimit } = rateLimits(deps.limiter, () => metrics.rateLimitRefused.inc());
   const app = Fastify({
-    ...listenerOptions(deps.tls),
+    ...listenerOptions(deps.tls, deps.trustedProxies),
     loggerInstance: logger,
     trustProxy: trustedProxies(deps.trustedProxies),
     genReqId: requestIdOf,

@@ -37,10 +37,11 @@ interface InternalAppDeps {
 /** Builds the internal listener for a private network: health, readiness, metrics and credit applications. */
 export function buildInternalApp(deps: InternalAppDeps): FastifyInstance {
   const { logger, metrics, checkReady, applications } = deps;
+  const proxies = applications?.trustedProxies ?? [];
   const app = Fastify({
-    ...listenerOptions(null),
+    ...listenerOptions(null, proxies),
     loggerInstance: logger,
-    trustProxy: trustedProxies(applications?.trustedProxies ?? []),
+    trustProxy: trustedProxies(proxies),
     genReqId: requestIdOf,
     bodyLimit: BODY_LIMIT_BYTES,
   });

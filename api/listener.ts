@@ -47,10 +47,14 @@ export const TLS = {
   ALPNProtocols: ['http/1.1', 'http/1.0'],
 } as const;
 
+/**
+ * After which an idle connection is closed, in milliseconds. A proxy has to close it first, or a call that it sends at that moment fails: Traefik
+ * waits 90 s, Caddy 2 minutes, Google's load balancers 10 minutes, Envoy an hour. A client outside may be behind a NAT that forgets it earlier.
+ */
+const IDLE_MS = { proxied: 3_660_000, direct: 72_000 };
+
 const SHARED = {
   requestTimeout: REQUEST_TIMEOUT_MS,
-  /** For idle connections. It is longer than the 60 s of common proxies, so that the proxy closes first. */
-  keepAliveTimeout: 72_000,
   /**
    * Closes a connection without traffic, because a client that reads no answers keeps them in memory.
    * It is longer than the slowest answer (10 s).
@@ -77,11 +81,15 @@ function isReadable(url: string): boolean {
   }
 }
 
-export function listenerOptions(tls: TlsFiles | null): FastifyHttpOptions<Server> {
-  if (tls === null) return { ...SHARED, http: SERVER };
+export function listenerOptions(
+  tls: TlsFiles | null,
+  proxies: readonly string[],
+): FastifyHttpOptions<Server> {
+  const keepAliveTimeout = proxies.length > 0 ? IDLE_MS.proxied : IDLE_MS.direct;
+  if (tls === null) return { ...SHARED, keepAliveTimeout, http: SERVER };
   // Fastify() declares https options in another overload.
   const https = { ...SERVER, cert: tls.cert, key: tls.key, ...TLS };
-  return { ...SHARED, https } as FastifyHttpOptions<Server>;
+  return { ...SHARED, keepAliveTimeout, https } as FastifyHttpOptions<Server>;
 }
 
 /**

@@ -7,6 +7,7 @@ import { connect } from 'node:tls';
 import { X509CertificateGenerator } from '@peculiar/x509';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
+import { Client } from 'undici';
 import { buildInternalApp } from '../../api/internal-app';
 import { listenerOptions, trustedProxies } from '../../api/listener';
 import { readConfig } from '../../runtime/config/config';
@@ -22,6 +23,11 @@ describe('behind a named proxy', () => {
     const headers = { 'x-forwarded-proto': proto };
     expect(await api.quote({}, { headers })).toMatchObject({ status: 200 });
     expect(await api.call({ path: '/%zz', headers })).toMatchObject({ status: 404 });
+  });
+
+  test('leaves it to the proxy to close an idle connection, where Envoy waits an hour', async () => {
+    const { headers } = await api.quote({}, { headers: { 'x-forwarded-proto': 'https' } });
+    expect(headers['keep-alive']).toBe('timeout=3660');
   });
 
   test.each(['', 'http', 'https, http', 'wss'])('refuses "%s", whatever the path', async (proto) => {
@@ -88,10 +94,18 @@ describe('its own TLS, with an RSA certificate', () => {
     );
     cert = made.toString('pem');
     const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-    listener = Fastify(listenerOptions({ cert, key }));
+    listener = Fastify(listenerOptions({ cert, key }, []));
     await listener.listen({ port: 0, host: '127.0.0.1' });
   });
   afterAll(() => listener.close());
+
+  test('closes an idle connection of a client outside after 72 s', async () => {
+    const { port } = listener.server.address() as AddressInfo;
+    const client = new Client(`https://localhost:${port}`, { connect: { ca: cert } });
+    const { headers } = await client.request({ method: 'GET', path: '/' });
+    await client.destroy();
+    expect(headers['keep-alive']).toBe('timeout=72');
+  });
 
   const agreed = (ciphers: string, ALPNProtocols: string[] = []) =>
     new Promise<string>((resolve) => {
