@@ -52,3 +52,16 @@ test('a migration takes as long as it needs', async () => {
   const [table] = await database.sql`select to_regclass('slow') is not null as made`;
   expect(table).toEqual({ made: true });
 });
+
+test.each([
+  [3_000, '10s'],
+  [60_000, '1min'],
+])(
+  'beside statements of up to %i ms a transaction may be idle for %s',
+  async (statementTimeoutMs, longest) => {
+    const { sql, close } = openDatabaseAt(database.url, { statementTimeoutMs });
+    const [row] = await sql`show idle_in_transaction_session_timeout`;
+    expect(row).toEqual({ idle_in_transaction_session_timeout: longest });
+    await close();
+  },
+);
