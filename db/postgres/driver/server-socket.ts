@@ -193,6 +193,8 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 interface ServerTls {
   readonly optional: boolean;
+  /** Read for each connection, as libpq does, because an authority is renewed while processes run. */
+  readonly authority: string | null;
   readonly options: tls.ConnectionOptions;
 }
 
@@ -215,12 +217,13 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   url.searchParams.delete('sslrootcert');
   if (mode === 'disable') return { url: url.href, tls: null };
   const verifies = mode.startsWith('verify') || authority !== null;
+  const file = authority === 'system' ? null : authority;
+  if (file !== null) readFileSync(file);
   const options = {
     rejectUnauthorized: verifies,
-    ...(authority !== null && authority !== 'system' && { ca: readFileSync(authority) }),
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
-  return { url: url.href, tls: { optional: !encrypts, options } };
+  return { url: url.href, tls: { optional: !encrypts, authority: file, options } };
 }
 
 /**
@@ -241,7 +244,9 @@ async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: nu
     // An ErrorResponse, or bytes after the letter, which the owner of the certificate did not send.
     if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
     const { host } = server;
-    const secured = tls.connect({ ...wanted.options, socket, host, servername: net.isIP(host) ? '' : host });
+    const ca = wanted.authority === null ? undefined : readFileSync(wanted.authority);
+    const servername = net.isIP(host) ? '' : host;
+    const secured = tls.connect({ ...wanted.options, ...(ca && { ca }), socket, host, servername });
     await next(secured, 'secureConnect');
     return secured;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../../db/postgres/connect';
@@ -33,7 +33,7 @@ afterAll(async () => {
 const urlOf = ({ url }: OwnPostgres, query: string, host = 'localhost') => {
   const address = new URL(url);
   address.hostname = host;
-  return `${address.href}${query.replace(/(ca|other)\.pem/, (file) => join(directory, file))}`;
+  return `${address.href}${query.replace(/(ca|other|renewed)\.pem/, (file) => join(directory, file))}`;
 };
 function connect(url: string): Database {
   const database = openDatabaseAt(url, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
@@ -63,6 +63,15 @@ test.each([
 ])('%s at %s is refused, each time anew', async (query, host, why) => {
   const { sql } = connect(urlOf(server, query, host));
   for (let times = 0; times < 3; times += 1) await expect(sql`select 1`).rejects.toThrow(why);
+});
+
+test('an authority that is renewed in its file is trusted at the next connection', async () => {
+  const file = (name: string) => join(directory, name);
+  await copyFile(file('other.pem'), file('renewed.pem'));
+  const { sql } = connect(urlOf(server, '?sslmode=verify-full&sslrootcert=renewed.pem'));
+  await expect(sql`select 1`).rejects.toThrow(/certificate/);
+  await copyFile(file('ca.pem'), file('renewed.pem'));
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }]);
 });
 
 test('a server without TLS is refused, unless TLS is only preferred', async () => {
