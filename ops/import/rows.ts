@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { DbOrTransaction } from '../../db/postgres/connect';
+import { Refused } from '../../db/refused';
 import type { DepositRule } from '../../domain/product';
 import { printable, type Difference } from '../output';
 
@@ -78,9 +79,24 @@ export function shareWarning(field: string, rule: DepositRule | null): string | 
   return `its ${field}.percent is ${basisPoints / 100} %: did you mean ${basisPoints} %?`;
 }
 
-/** Imports run one after the other: two at once could each decide by data that the other changes. */
+/** Postgres ended a statement that waited for too long: for a lock, or at all. */
+const WAITED_TOO_LONG = new Set<unknown>(['55P03', '57014']);
+
+/**
+ * Imports run one after the other: two at once could each decide by data that the other changes.
+ * @throws Refused when another one does not end in time
+ */
 export async function takeImportTurn(tx: DbOrTransaction): Promise<void> {
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtext('ops.import'))`);
+  try {
+    await tx.execute(sql`select pg_advisory_xact_lock(hashtext('ops.import'))`);
+  } catch (error) {
+    const { cause } = error as { readonly cause?: { readonly code?: unknown } };
+    if (!WAITED_TOO_LONG.has(cause?.code)) throw error;
+    throw new Refused(
+      'conflict',
+      'Another import is under way, and takes long; nothing was changed. Try again when it has ended.',
+    );
+  }
 }
 
 export interface ParsedRow<T> {

@@ -1,5 +1,8 @@
+import { Readable } from 'node:stream';
 import { checkProducts } from '../../ops/import/products';
-import { PRODUCT_ROW as GOOD, useOps } from './run';
+import { asRole } from '../../testbed/roles';
+import { openDatabaseAt } from '../support/database';
+import { OTHER_DEPS, PRODUCT_ROW as GOOD, runWith, useOps } from './run';
 
 const ops = useOps({ partners: ['P100001'], merchants: ['M300001', 'M300002', 'M300003'] });
 
@@ -300,4 +303,14 @@ test('a file that is not there is refused with the way into a container', async 
   const { code, err } = await ops.run(['merchants import no-such.json']);
   expect(code).toBe(1);
   expect(err).toMatch(/ENOENT.* 'no-such\.json'\. A container .* give - in place of the name/);
+});
+
+test('an import beside another one waits for it, and says so when that takes too long', async () => {
+  const connect = () => openDatabaseAt(asRole(ops.database.url, 'ops'), { statementTimeoutMs: 300 });
+  const stdin = Readable.from([JSON.stringify([{ ...GOOD, credit_product: 'In turn' }])]);
+  const second = await ops.database.sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtext('ops.import'))`;
+    return runWith({ ...OTHER_DEPS, connect, stdin }, ['products import -']);
+  });
+  expect(second).toMatchObject({ code: 1, err: expect.stringContaining('Another import is under way') });
 });
