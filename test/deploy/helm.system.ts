@@ -339,6 +339,8 @@ test('the longest name of a release and a long tag of an image fit where Kuberne
   expect(values.filter((value) => !/^[a-zA-Z0-9]([\w.-]{0,61}[a-zA-Z0-9])?$/.test(value))).toEqual([]);
   expect(text).toContain(`image: "registry.example/quotes:${tag}"`);
   expect(await refusal({ image: { ...LEAST.image, tag: '0.1.0+1' } })).toContain('/image/tag');
+  // Kubernetes takes the name of a job with a dot, and then not that of the service, when migrations have run.
+  await expect(run('template quotes.live', NOTHING_MORE)).rejects.toThrow('choose another name');
 });
 
 // Kubernetes takes each server-side apply of one for a change: `kubectl diff` reports it for good.

@@ -11,6 +11,7 @@
 
 {{/* Labels of one component, which its selectors use too: (dict "root" $ "component" "api"). */}}
 {{- define "pfqs.selector" -}}
+{{- if contains "." .root.Release.Name }}{{ fail "a release with a dot in its name has no service: choose another name" }}{{ end }}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
