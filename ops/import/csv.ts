@@ -44,6 +44,8 @@ export function parseCsv(text: string, types: CsvTypes): CsvRows {
   if (twice !== undefined) refuseFile(`The heading "${printable(twice)}" occurs twice.`);
   const faults: Fault[] = [];
   const width = head.findLastIndex((name) => name !== '') + 1;
+  if (width === 1 && records.some(({ cells }) => cells.slice(1).some((cell) => cell !== '')))
+    refuseFile('Line 1 must have the field names: delete what is above them, such as the name of a table.');
   const rows = records.map(({ cells }, at) => {
     for (const [place, cell] of cells.entries()) {
       const field = head[place] ?? '';
