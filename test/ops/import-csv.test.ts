@@ -138,8 +138,16 @@ describe('a CSV file that a spreadsheet saved', () => {
   const whole = (separator: string) => row('2027-01-31,,').replaceAll(',', separator);
   test.each<[string, string | Buffer, RegExp]>([
     ['sep=;', `sep=;\r\n${whole(';')}`, /^Line 1 \(sep=\) is for Excel alone: delete it/],
-    ['the name of a table above', `Products\n${whole(',')}`, /^Line 1 must have the field names: delete/],
-    ['the same with its commas', `Products,,,\n${whole(',')}`, /^Line 1 must have the field names: delete/],
+    [
+      'the name of a table above',
+      Buffer.from(`Products\n${whole(',')}`),
+      /^Line 1 must have the field names: delete/,
+    ],
+    [
+      'the same with its commas',
+      Buffer.from(`Products,,,\n${whole(',')}`),
+      /^Line 1 must have the field names: delete/,
+    ],
     ['semicolons', whole(';'), /must be separated by commas, not by semicolons/],
     ['tabs', whole('\t'), /must be separated by commas, not by tabs/],
     ['UTF-16', Buffer.from(`\uFEFF${whole('\t')}`, 'utf16le'), /UTF-16, .*save it as "CSV UTF-8/],
