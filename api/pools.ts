@@ -26,9 +26,11 @@ interface Wanted extends Pick<DatabaseConfig, 'url' | 'statementTimeoutMs'> {
 
 /** @param poolSize 2 or more, half of which is for what partners store, and half for what they may never hold up */
 export function openPools({ onNotice, ...wanted }: Wanted, poolSize: number) {
-  const open = (pool: keyof ApiPools, applicationName: string, size: number, byIndex = false) => {
+  const open = (pool: keyof ApiPools, applicationName: string, size: number, forPartners = false) => {
     const told = onNotice && { onNotice: (text: string) => onNotice(text, pool) };
-    return connectDatabase({ ...wanted, ...told, applicationName, poolSize: size, byIndex });
+    // Before a process is ready it opens every connection that a quote may need (start-api.ts).
+    const kind = { byIndex: forPartners, keepsIdle: !forPartners };
+    return connectDatabase({ ...wanted, ...told, applicationName, poolSize: size, ...kind });
   };
   const forWrites = Math.floor(poolSize / 2);
   const pools: ApiPools = {

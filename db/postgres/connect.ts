@@ -15,6 +15,8 @@ export interface DatabaseConfig {
    * without a sort, so that those planned on an empty table stay right when it fills.
    */
   readonly byIndex?: boolean;
+  /** Keeps connections that are idle: on a busy machine another may take longer to open than a statement may wait. */
+  readonly keepsIdle?: boolean;
   /** Gets what Postgres reports beside its answers; by default it is ignored. */
   readonly onNotice?: (text: string) => void;
 }
@@ -52,6 +54,7 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
     application_name: config.applicationName,
     statement_timeout: config.statementTimeoutMs,
     idle_in_transaction_session_timeout: Math.max(10_000, config.statementTimeoutMs),
+    idle_session_timeout: 0,
     lock_timeout: config.statementTimeoutMs,
     client_connection_check_interval: 1_000,
     TimeZone: 'UTC',
@@ -114,11 +117,13 @@ function clientOf(reader: DbOrTransaction): Sql {
  * @throws for a bad URL or bad TLS parameters (readServerTls)
  */
 export function connectDatabase(config: DatabaseConfig): Database {
-  const { statementTimeoutMs, onNotice } = config;
+  const { statementTimeoutMs, keepsIdle = statementTimeoutMs === 0, onNotice } = config;
   const sql = openClient(config.url, {
-    // The server ends every statement before that, so the server of a socket that is silent for longer hangs, as idle
-    // connections are closed earlier. TCP would keep a frozen server's connections for a quarter of an hour.
+    // The server ends every statement before that, so one that is silent for longer hangs. TCP would keep a frozen server's
+    // connections for a quarter of an hour.
     quietMs: statementTimeoutMs > 0 ? statementTimeoutMs + 2_000 : 0,
+    // In seconds. postgres.js takes a connection from its pool before it closes it.
+    idle_timeout: keepsIdle ? 0 : statementTimeoutMs / 1_000 + 1,
     max: config.poolSize,
     ...(onNotice && { onnotice: ({ message }: postgres.Notice) => onNotice(message ?? '') }),
     // In seconds. The library's default of 30 would keep callers waiting.

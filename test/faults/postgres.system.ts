@@ -112,10 +112,14 @@ describe('with statements that take their time', () => {
   const sessionsAre = (count: number, application: string, state: string) =>
     until(async () => (await sessions(application, state)) === count, `${count} sessions`, 10_000);
 
-  test('a process that is ready has every connection that a quote may need', async () => {
+  test('a process that is ready has every connection that a quote may need, and keeps it while it is idle', async () => {
     await until(async () => (await api.readyStatus()) === 200, 'ready');
     await sessionsAre(QUOTE_STATEMENTS_AT_A_TIME, 'pfqs api quotes', 'idle');
     await sessionsAre(2, 'pfqs api', 'idle');
+    // Others are closed after a second more than a statement may run.
+    await pause(TIMEOUT_MS + 2_000);
+    expect(await sessions('pfqs api quotes', 'idle')).toBe(QUOTE_STATEMENTS_AT_A_TIME);
+    expect(await sessions('pfqs api', 'idle')).toBe(2);
   });
 
   test('pools that slow statements hold: 500 within the deadline, then on', async () => {

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { IDLE_MARGIN_MS, serverSocket } from './server-socket';
+import { serverSocket } from './server-socket';
 
 // The repairs of this folder depend on internals of postgres.js, so package.json pins its release.
 // README.md says what to check before a newer one is used.
@@ -10,7 +10,7 @@ type ClientOptions = Omit<
   postgres.Options<Record<string, never>>,
   'socket' | 'max_pipeline' | 'ssl' | 'fetch_types' | 'types'
 > & {
-  /** After this time without a byte a connection counts as dead, in milliseconds; 0: never. */
+  /** After this time without a byte of an answer a connection counts as dead, in milliseconds; 0: never. */
   readonly quietMs: number;
   readonly onnotify?: (channel: string, payload: string) => void;
 };
@@ -50,9 +50,8 @@ export function openClient(databaseUrl: string, { quietMs, ...options }: ClientO
   const { url, socket } = serverSocket(databaseUrl, quietMs);
   const sql: Sql = postgres(url, {
     onnotice: () => undefined,
-    // In seconds. A statement that is made while its socket is being ended would fail. postgres.js takes an idle connection
-    // from its pool before it ends it.
-    idle_timeout: quietMs > 0 ? (quietMs - IDLE_MARGIN_MS) / 1_000 : null,
+    // In seconds. Node then sends ten probes, one a second: so soon are idle connections to a host that is gone ended.
+    keep_alive: 5,
     ...options,
     // As text, because postgres.js leaves out a 0.
     connection: Object.fromEntries(

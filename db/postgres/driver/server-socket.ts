@@ -16,9 +16,8 @@ const losses = new WeakSet<object>();
 export const endedConnection = (error: unknown) =>
   typeof error === 'object' && error !== null && losses.has(error);
 
-/** So much earlier than silence would end its socket, postgres.js closes a connection that is idle. */
-export const IDLE_MARGIN_MS = 1_000;
-
+/** Longest wait for the end of a connection that was closed, in milliseconds. */
+const CLOSING_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The same for one of several servers, because another may be the leader. */
 const SEARCH_CONNECT_MS = 3_000;
@@ -28,19 +27,20 @@ const SEARCH_READY_MS = 4_500;
 /**
  * Makes two options of postgres.js from a database URL: the URL with one server and without TLS
  * parameters, and a socket that does TLS and finds, among several servers, the one that takes writes. A
- * socket ends after `quietMs` without a byte; 0: never.
+ * socket whose server owes an answer ends after `quietMs` without a byte; 0: never.
  * @throws see readServers and readServerTls
  */
 export function serverSocket(databaseUrl: string, quietMs: number): { url: string; socket: SocketOption } {
   const { url: single, servers, leaderOnly } = readServers(databaseUrl);
   const { url, tls } = readServerTls(single);
   const ours = <Socket extends net.Socket>(socket: Socket) => {
-    if (quietMs > 0) {
-      socket.setTimeout(quietMs, () => endSilent(socket, quietMs));
-      // postgres.js has closed it as idle, and a server that is there closes its side at once.
-      socket.once('finish', () => socket.setTimeout(IDLE_MARGIN_MS));
-    }
-    return refuseLeftovers(withoutBackPressure(failAgainAtClose(failAtFatalError(socket))));
+    const debt = { answers: 0 };
+    if (quietMs > 0)
+      socket.setTimeout(quietMs).on('timeout', () => debt.answers > 0 && endSilent(socket, quietMs));
+    // A server that is there closes its side at once.
+    socket.once('finish', () => setTimeout(() => socket.destroy(), CLOSING_MS).unref());
+    const whole = failAtFatalError(countAsked(socket, debt), () => (debt.answers -= 1));
+    return refuseLeftovers(withoutBackPressure(failAgainAtClose(whole)));
   };
   if (leaderOnly || servers.length > 1) {
     const search = searchServer({
@@ -83,6 +83,32 @@ function withMessage(error: Error & { readonly errors?: readonly Error[] }): Err
   return error;
 }
 
+const SYNC = 0x53;
+const FLUSH = 0x48;
+const SIMPLE_QUERY = 0x51;
+
+// Each write of postgres.js is whole messages. The server answers the first, which has no letter, each Sync and each simple query
+// with a ReadyForQuery; a Flush is followed by the Sync of its statement. A socket that is owed none is idle: to end it would fail a
+// statement that is made meanwhile.
+function countAsked<Socket extends net.Socket>(socket: Socket, debt: { answers: number }): Socket {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  let begun = false;
+  let flushed = false;
+  socket.write = (...args: unknown[]) => {
+    const [chunk] = args as [Buffer];
+    if (!begun) debt.answers = 1;
+    for (let at = 0; begun && at < chunk.length; at += 1 + chunk.readUInt32BE(at + 1)) {
+      const type = chunk[at];
+      if (type === FLUSH || type === SIMPLE_QUERY || (type === SYNC && !flushed)) debt.answers += 1;
+      flushed = type === FLUSH || (flushed && type !== SYNC);
+    }
+    begun = true;
+    return write(...args);
+  };
+  return socket;
+}
+
+const READY_FOR_QUERY = 0x5a;
 const ERROR_RESPONSE = 0x45;
 const HEADER_BYTES = 5;
 
@@ -90,7 +116,7 @@ const HEADER_BYTES = 5;
 // not come, keeps the error until the connection is used again, whenever that is, and rejects the first
 // statement of the next session with it. This rejects what is under way at once. An error of which a
 // part has arrived is kept until the rest has.
-function failAtFatalError<Socket extends net.Socket>(socket: Socket): Socket {
+function failAtFatalError<Socket extends net.Socket>(socket: Socket, onReady: () => void): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   /** Bytes of the message under way that have not arrived. */
   let toCome = 0;
@@ -117,6 +143,7 @@ function failAtFatalError<Socket extends net.Socket>(socket: Socket): Socket {
         socket.destroy();
         return true;
       }
+      if (chunk[at] === READY_FOR_QUERY) onReady();
       at += length;
     }
     toCome = Math.max(at - chunk.length, 0);

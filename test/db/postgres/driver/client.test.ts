@@ -21,8 +21,8 @@ const opened: Database[] = [];
 const uncaught: unknown[] = [];
 const note = (error: unknown) => void uncaught.push(error);
 
-function open(poolSize: number, url = clone.url, statementTimeoutMs = 5_000): Database {
-  const database = openDatabaseAt(url, { poolSize, statementTimeoutMs });
+function open(poolSize: number, url = clone.url, statementTimeoutMs = 5_000, keepsIdle = false): Database {
+  const database = openDatabaseAt(url, { poolSize, statementTimeoutMs, keepsIdle });
   opened.push(database);
   return database;
 }
@@ -44,11 +44,11 @@ afterAll(async () => {
   await clone.close();
 });
 
-async function behindProxy(statementTimeoutMs: number) {
+async function behindProxy(statementTimeoutMs: number, keepsIdle = false) {
   const address = new URL(clone.url);
   const proxy = await startTcpProxy({ port: Number(address.port) });
   address.port = String(proxy.port);
-  return { ...open(1, address.href, statementTimeoutMs), proxy };
+  return { ...open(1, address.href, statementTimeoutMs, keepsIdle), proxy };
 }
 
 const openTransactions = async () => [
@@ -277,6 +277,43 @@ describe('a connection that closes', () => {
       return sql`select 1 as one`;
     });
     for (const answer of await Promise.all(answers)) expect(answer).toEqual([{ one: 1 }]);
+  });
+
+  test('where idle connections are kept, statements made at any time are answered over them', async () => {
+    const pids = Array.from({ length: 12 }, async (_, nth) => {
+      const { sql } = open(1, clone.url, STATEMENT_TIMEOUT_MS, true);
+      const before = await sql`select pg_backend_pid() as pid`;
+      await sleep(QUIET_MS - 1 + nth);
+      return [before, await sql`select pg_backend_pid() as pid`];
+    });
+    for (const [before, after] of await Promise.all(pids)) expect(after).toEqual(before);
+  });
+
+  test('a connection that falls silent between the answers to two statements is ended', async () => {
+    const { proxy, ...behind } = await behindProxy(STATEMENT_TIMEOUT_MS);
+    await behind.sql`select 1`;
+    const both = [behind.sql`select 1 as one`, behind.sql`select pg_sleep(0.09)`];
+    expect(await Promise.race(both)).toEqual([{ one: 1 }]);
+    proxy.freeze();
+    await expect(both[1]).rejects.toThrow('silent');
+    proxy.unfreeze();
+    await sleep(100);
+    await behind.sql`select 1`;
+    await opened.pop()?.close();
+    await proxy.close();
+  });
+
+  test('so is one that was idle for long, and falls silent while a statement is prepared', async () => {
+    const { proxy, ...behind } = await behindProxy(STATEMENT_TIMEOUT_MS, true);
+    await behind.sql`select 1`;
+    await sleep(QUIET_MS + 100);
+    proxy.freeze();
+    await expect(behind.sql`select ${'it'} as it`).rejects.toThrow('silent');
+    proxy.unfreeze();
+    await sleep(100);
+    await behind.sql`select 1`;
+    await opened.pop()?.close();
+    await proxy.close();
   });
 
   test('a statement made as its silent connection is ended is refused, not lost', async () => {
