@@ -20,7 +20,7 @@ module.exports = {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // Most tests take milliseconds; a machine may be slow, or busy.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   // On two cores: tests wait for two fifths of their time, so three workers need a quarter less of it than two.
   maxWorkers: 3,
 };

@@ -247,7 +247,6 @@ export const comesTo = (database: Pick<Database, 'sql'>, notificationId: string,
   until(
     async () => (await standingOf(database, notificationId)).state === state,
     `${notificationId} is ${state}`,
-    60_000,
   );
 
 /** Lets the database's clock run on from a moment. */

@@ -75,7 +75,7 @@ export function startNode(args: readonly string[], { cwd, environment, channel }
     /** The same, once all that it printed is there. */
     ended: Promise.all([program.ended, ...streams]).then(([code]) => code),
     /** @throws with all that was printed when it does not come in time or the process ends first. */
-    waitFor: async (pattern: RegExp, timeoutMs = 20_000) => {
+    waitFor: async (pattern: RegExp, timeoutMs = 60_000) => {
       const deadline = Date.now() + timeoutMs;
       while (!pattern.test(output())) {
         if (!running() || Date.now() > deadline)

@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 200;
 export async function until(
   check: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
   everyMs = 25,
 ): Promise<void> {
   const startedAt = performance.now();

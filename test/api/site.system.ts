@@ -10,8 +10,6 @@ import { launchBrowser } from '../support/browser';
 import { needs } from '../support/needs';
 
 /** The documentation site as partners get it: every link, and every page in a browser. */
-jest.setTimeout(120_000);
-
 const axe = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Served {

@@ -41,5 +41,5 @@ needs('namespaces')('where a name has several addresses', () => {
     await expect(run).rejects.toMatchObject({
       stderr: expect.stringMatching(/^migrate: connect .+; connect .+\n$/),
     });
-  }, 60_000);
+  });
 });

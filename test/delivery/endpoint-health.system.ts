@@ -85,7 +85,7 @@ test('410 disables the endpoint: the others are held, a test call is 409, and en
   expect(await counts()).toEqual([
     { type: 'credit_application.accepted', delivered: 6, failed: 1, reserved: 0 },
   ]);
-}, 90_000);
+});
 
 test('an endpoint removed between two attempts: the notification is held, a test fails, and another endpoint gets it', async () => {
   receiver.behave(() => 503);
@@ -107,7 +107,7 @@ test('an endpoint removed between two attempts: the notification is held, a test
     [1, 0],
     [0, 1],
   ]);
-}, 60_000);
+});
 
 test('40 events wait while the endpoint hangs: webhooks show has the attempts under way', async () => {
   const hanging: ServerResponse[] = [];
@@ -122,7 +122,7 @@ test('40 events wait while the endpoint hangs: webhooks show has the attempts un
   // Else the tests behind it wait for the slots.
   receiver.behave(() => 200);
   for (const response of hanging) response.end();
-}, 60_000);
+});
 
 // Names that lead to private addresses are tried in test/outbound, by the sender.
 test('an endpoint that registration refuses, in a row written by hand, is never connected to, and operators are warned', async () => {
@@ -142,7 +142,7 @@ test('an endpoint that registration refuses, in a row written by hand, is never 
   expect(await worker.worker.registry.metrics()).toMatch(counted);
   expect(receiver.received).toEqual([]);
   expect(await counts()).toMatchObject([{ delivered: 0, failed: 1, reserved: 0 }]);
-}, 60_000);
+});
 
 // How each kind of receiver is treated is tried in test/outbound, by the sender.
 test('bytes that belong to no request are noted of the endpoint, and deliver nothing', async () => {
@@ -156,4 +156,4 @@ test('bytes that belong to no request are noted of the endpoint, and deliver not
   const stored = [await store('app_1'), await store('app_2')];
   for (const { notificationId } of stored) await endsAs(notificationId, 'delivered');
   await until(async () => (await surplus()) === 1, 'it is noted');
-}, 60_000);
+});

@@ -71,4 +71,4 @@ test('a row without a notification is named and removed, and the claims of other
   const lines = worker?.logs.filter((line) => line.includes(notificationId)) ?? [];
   expect(lines.some((line) => line.includes('poison'))).toBe(true);
   expect(worker?.logs.filter((line) => line.includes('cannot reach Postgres'))).toEqual([]);
-}, 120_000);
+});

@@ -36,5 +36,5 @@ test('what waits to be started again after a loss of Temporal is counted, until 
   expect(await standing()).toEqual({ toRestart: 0, restarted: LOST, noted: 1 });
   // Temporal loses those too: it has no third generation of them.
   await database.sql`update deliveries set generation = 3`;
-  await until(async () => (await standing()).noted === 2, 'another loss is noted', 60_000);
+  await until(async () => (await standing()).noted === 2, 'another loss is noted');
 }, 180_000);

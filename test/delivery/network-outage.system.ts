@@ -91,7 +91,7 @@ test.each(CUTS)(
     expect(page.notifications[0]?.lastAttempt).toMatchObject({ outcome: 'unknown', failure: null });
 
     await mend();
-    await until(async () => (await ended(ids)).length === ids.length, 'all are delivered', 60_000);
+    await until(async () => (await ended(ids)).length === ids.length, 'all are delivered');
     expect(new Set((await ended(ids)).map(({ end_state }) => end_state))).toEqual(new Set(['delivered']));
     await until(async () => (await kinds()).at(-1) === 'network_back', 'its end is noted');
     expect(await gauge()).toBe(0);

@@ -87,7 +87,7 @@ test('a wake that is lost is made good by the reconciler, and the order is read 
   const ordered = await database.sql`
     select 1 from deliveries where notification_id = ${id} and ordered_at is not null`;
   expect(ordered).toHaveLength(0);
-}, 60_000);
+});
 
 const ended = (end: string, reason: string) => new RegExp(`Ended ${UTC}: ${end} \\(${reason}\\)\\.`);
 
@@ -105,7 +105,7 @@ test('the page of a delivery that ends otherwise than delivered says how, and wh
   await order('retry_now', held);
   await comesTo(database, held, 'held');
   await shows(held, 'held', ended('held', 'endpoint_gone'));
-}, 60_000);
+});
 
 test('a workflow whose row is another generation by now ends as superseded', async () => {
   const id = await waiting();

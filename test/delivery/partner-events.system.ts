@@ -104,7 +104,7 @@ describe('a recovery under way', () => {
     await sql`drop trigger one_a_second on recoveries`;
     expect((await recover()).status).toBe(202);
     await all('delivered', 12);
-  }, 120_000);
+  });
 
   test('left by a worker that died is taken up by another when its lease is over', async () => {
     await failed(3);
@@ -119,5 +119,5 @@ describe('a recovery under way', () => {
       40_000,
     );
     expect(receiver.received).toHaveLength(3);
-  }, 120_000);
+  });
 });

@@ -75,11 +75,11 @@ beforeAll(async () => {
     environment: { TEST_LADDER_SECONDS: '0,1' },
   });
   await worker.ready();
-}, 120_000);
+});
 
 const send = async (kind: Kind) => (await storeTest(database, { partnerId: partnerOf(kind) })).notificationId;
 const ended = (id: string) =>
-  until(async () => /delivered|failed/.test((await standingOf(database, id)).state), 'its end', 60_000);
+  until(async () => /delivered|failed/.test((await standingOf(database, id)).state), 'its end');
 
 /** Everything that Temporal keeps of this file's workflows, and tells of them. */
 async function told(): Promise<string> {
@@ -124,19 +124,19 @@ test('what a partner answers is for its attempts alone: not in histories, not in
     new Set([null, 'http_status', 'redirect', 'gone', 'protocol', 'tls']),
   );
   expect(await told()).toContain('answered 500');
-}, 120_000);
+});
 
 test('nor is what a database says when it fails, with what it was given', async () => {
   await refuse('update');
   const regular = await Promise.all([send('broken'), send('delivered')]);
-  await until(() => failures('recordResult').length > 3, 'failures of records', 60_000);
+  await until(() => failures('recordResult').length > 3, 'failures of records');
   await relent();
   await Promise.all(regular.map(ended));
 
   await warmUp({ database, client: temporal.client }, partnerOf('delivered'));
   await refuse('insert');
   const fast = await send('delivered');
-  await until(() => failures('sendAttempt').length > 2, 'failures of sends', 60_000);
+  await until(() => failures('sendAttempt').length > 2, 'failures of sends');
   await relent();
   await ended(fast);
   expect(await localActivitiesOf(temporal.client, fast)).toEqual(['attemptAtOnce']);
@@ -159,4 +159,4 @@ test('searched after all that', async () => {
       expect(line).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/);
     }
   }
-}, 60_000);
+});

@@ -14,7 +14,7 @@ test('every kept history replays with the workflow of today', async () => {
     replayed += 1;
   }
   expect(replayed).toBe(kept.length);
-}, 60_000);
+});
 
 /** A worker ends such a workflow (workflowFailureErrorTypes), and the reconciler starts the next generation. */
 test('a delivery of the build before the row decided is refused as another history, and not continued by chance', async () => {
@@ -23,7 +23,7 @@ test('a delivery of the build before the row decided is refused as another histo
   const errors: string[] = [];
   for await (const { error } of results) errors.push(error?.name ?? 'none');
   expect(errors).toEqual(older.map(() => 'DeterminismViolationError'));
-}, 60_000);
+});
 
 test('a workflow that was changed in place is found out by the kept histories', async () => {
   const directory = await temporaryDirectory('bundle');
@@ -34,4 +34,4 @@ test('a workflow that was changed in place is found out by the kept histories', 
     if (error?.name === 'DeterminismViolationError') broken += 1;
   expect(broken).toBeGreaterThan(5);
   await removeDirectory(directory);
-}, 60_000);
+});

@@ -31,7 +31,7 @@ test('a retry that finds no slot is queued again, and is delivered once there is
 
   const full = await service.start(FULL);
   const requeued = async () => (await rowOf(notificationId)).generation === 2;
-  await until(requeued, 'it is queued again', 60_000);
+  await until(requeued, 'it is queued again');
   const before = deliveryOf(temporal.client, notificationId);
   expect(await before.result()).toEqual({ status: 'queued', attempts: 1 });
   expect((await before.query(progressQuery)).phase).toBe('ended');
@@ -45,7 +45,7 @@ test('a retry that finds no slot is queued again, and is delivered once there is
   await service.stop();
 
   await service.start(LADDER);
-  await until(async () => (await rowOf(notificationId)).state === 'delivered', 'it is delivered', 60_000);
+  await until(async () => (await rowOf(notificationId)).state === 'delivered', 'it is delivered');
   expect(await rowOf(notificationId)).toMatchObject({ generation: 2, made: 2 });
   expect(receiver.received).toHaveLength(2);
 }, 180_000);

@@ -53,7 +53,7 @@ test('a worker makes the schedule, the next one brings it up to its settings, an
   await until(async () => (await described())?.minute?.[0]?.start === 50, 'the new settings');
   expect(await described()).toMatchObject({ minute: [moved], paused: true });
   await schedule().unpause();
-}, 120_000);
+});
 
 test('its workflow removes what is past its time, and tells by its result how much', async () => {
   await makePastMonth(database, monthOf(3_000));
@@ -75,7 +75,7 @@ test('its workflow removes what is past its time, and tells by its result how mu
   expect(
     await database.sql`select distinct actor, login from change_log where action like 'retention.%' and change_id > 1`,
   ).toEqual([{ actor: 'quotes_worker', login: 'quotes_worker' }]);
-}, 120_000);
+});
 
 test('by hand it is started besides, once at a time, and goes by the days of the database', async () => {
   const { address, namespace } = temporal;
@@ -95,7 +95,7 @@ test('by hand it is started besides, once at a time, and goes by the days of the
     .getHandle(`${retentionScheduleId(idle)}/by-hand`)
     .terminate('nobody works on it');
   await expect(startRetention('127.0.0.1:1', taskQueue)).rejects.toThrow('Temporal cannot be reached');
-}, 120_000);
+});
 
 test('a run that removes more than comes of age in a day says so: to operators, in a metric and in the log; the next run does not', async () => {
   const events = async () =>
@@ -129,7 +129,7 @@ test('a run that removes more than comes of age in a day says so: to operators, 
 
   expect(await run()).toMatchObject({ quotes: 0 });
   expect(await events()).toHaveLength(1);
-}, 120_000);
+});
 
 /** What is left, and the partitions of months. */
 const stock = async () => ({
@@ -178,9 +178,9 @@ test('what anybody tells its workflow removes nothing that is to be kept, and is
     .flatMap(({ logs }) => logs)
     .filter((line) => line.includes('the retention refused'));
   expect(refusals).toHaveLength(forged.length);
-}, 120_000);
+});
 
 test('switched off, the schedule goes', async () => {
   await start({ RETENTION_AT: 'off' });
   await until(async () => (await described()) === null, 'the end of the schedule');
-}, 60_000);
+});

@@ -41,7 +41,7 @@ async function sent(count = 5): Promise<readonly Received[]> {
   );
   const ids = new Set(stored.map(({ eventId }) => eventId));
   const arrived = () => receiver.received.filter(({ eventId }) => ids.has(eventId));
-  await until(() => arrived().length === count, 'their arrival', 60_000);
+  await until(() => arrived().length === count, 'their arrival');
   return arrived();
 }
 
@@ -82,7 +82,7 @@ test('old and new secrets and lists of keys are accepted all of the overlap, the
     expect(verdicts(arrived, { ...present, ...both })).toEqual(accepted({ ...present, ...both }));
   expect(verdicts(first, present)).toEqual(accepted(present, 'refuses'));
   expect(verdicts(last, old)).toEqual(accepted(old, 'refuses'));
-}, 120_000);
+});
 
 test('in an emergency the old secret and key sign nothing that begins after the rotation, ladders in flight neither', async () => {
   const { endpointId, secret } = await register();
@@ -106,7 +106,7 @@ test('in an emergency the old secret and key sign nothing that begins after the 
     expect(verdicts(arrived, leaked)).toEqual({ secret: 'refuses', list: 'refuses' });
   }
   expect(verdicts(tries(0), leaked)).toEqual({ secret: 'accepts', list: 'accepts' });
-}, 120_000);
+});
 
 test("an event passed on to another partner, or to the other environment, fails with that one's keys", async () => {
   await register();
@@ -131,4 +131,4 @@ test("an event passed on to another partner, or to the other environment, fails 
       Object.fromEntries(Object.keys(lists).map((whose) => [whose, whose === name ? 'accepts' : 'refuses'])),
     );
   }
-}, 60_000);
+});

@@ -105,7 +105,7 @@ test('an application whose lender leaves out `activated` moves on after the wait
   const [waiting] = (await lender.test.read(id)).body.data.lender_events.slice(-1);
   expect(Date.parse(waiting.waits_until) - Date.parse(waiting.received_at)).toBeGreaterThanOrEqual(1_990);
 
-  await until(() => eventsOf(id).length >= 4, 'all has arrived', 60_000);
+  await until(() => eventsOf(id).length >= 4, 'all has arrived');
   expect(eventsOf(id).map(({ sequence, data }) => [sequence, data.status, data.previous_status])).toEqual([
     [1, 'created', null],
     [2, 'accepted', 'created'],
@@ -130,7 +130,7 @@ test('what is told last to first, all at once and before a webhook is registered
     const stands = (await clientOf(id).read(id)).body.data;
     expect(stands.status).toBe('paid_out');
     const told = stands.notifications.map(({ sequence }: { sequence: number }) => sequence);
-    await until(async () => (await delivered(id)) === told.length, 'all have arrived', 60_000);
+    await until(async () => (await delivered(id)) === told.length, 'all have arrived');
     expect(eventsOf(id).map(({ sequence }) => sequence)).toEqual(told);
     for (const request of receiver.received.filter(({ body }) => body.includes(id)))
       verifySignatures(request, secret);

@@ -54,7 +54,7 @@ beforeAll(async () => {
     ask = await programs.startPrometheus({ 'pfqs-api': api, 'pfqs-worker': worker, 'pfqs-machine': machine });
     return async () => {
       // A counter's rate needs two scrapes, and alerts a round.
-      await until(async () => (await ask('ALERTS{alertstate="firing"}')).length > 0, 'an alert', 60_000);
+      await until(async () => (await ask('ALERTS{alertstate="firing"}')).length > 0, 'an alert');
       await new Promise((resolve) => setTimeout(resolve, 3_000));
       watchedAt = Date.now() / 1_000;
     };

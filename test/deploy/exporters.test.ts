@@ -34,7 +34,7 @@ test('node_exporter serves the disks, and the time that the backup wrote', async
   );
   const page = await (await fetch(`${url}/metrics`)).text();
   expectServed(samplesOf(page), /^(?:node_|pfqs_backup_)/, 5);
-}, 90_000);
+});
 
 test('blackbox_exporter, with our configuration, says when the certificate of a TLS listener ends', async () => {
   const { cert, key } = await createTestTls();
@@ -54,4 +54,4 @@ test('blackbox_exporter, with our configuration, says when the certificate of a 
   // It was issued for a day.
   expect(Number(ends) * 1_000).toBeGreaterThan(Date.now());
   expect(Number(ends) * 1_000).toBeLessThan(Date.now() + 2 * 86_400_000);
-}, 90_000);
+});

@@ -28,7 +28,7 @@ beforeAll(async () => {
   // It logs all that it is asked.
   const settings = { fsync: 'off', log_statement: 'all', log_min_duration_statement: 0 };
   server = await startPostgres({ dataDir, port, password: 'superuser', settings });
-}, 120_000);
+});
 afterAll(() => server?.stop());
 
 /** The arguments of every process of this machine. */
@@ -99,7 +99,7 @@ test('no password stands in an argument or in the log, and each opens its login'
   const log = readFileSync(`${dataDir}.log`, 'utf8');
   expect(log).toContain('revoke execute on function');
   for (const password of Object.values(PASSWORDS)) expect(log).not.toContain(password.replaceAll("'", "''"));
-}, 120_000);
+});
 
 test('a database that took the place of the first is withheld from everybody, too', async () => {
   const admin = postgres(server.url, { max: 1, onnotice: () => undefined });

@@ -23,7 +23,7 @@ export async function openPrograms() {
     const listens = `--web.listen-address=${url.slice('http://'.length)}`;
     const running = startProgram([onPath(program) ?? program, listens, ...args], { stdio: 'ignore' });
     closers.push(() => running.end('SIGKILL'));
-    await until(() => answersOk(`${url}/`), `${program} answers`, 60_000);
+    await until(() => answersOk(`${url}/`), `${program} answers`);
     return url;
   }
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
   // The next start finds all of it.
   urls = await ensureDatabase(server.url, PASSWORDS);
   expect(await migrateDatabase(urls.migrate)).toMatchObject({ notSeparated: [] });
-}, 120_000);
+});
 afterAll(() => server?.stop());
 
 const as = async (url: string, statement: string) => {

@@ -78,7 +78,7 @@ test('its page and its API over HTTP answer localhost alone', async () => {
     await server.stop();
   }
   await expect(fetch(`http://127.0.0.1:${uiPort}/`)).rejects.toThrow('fetch failed');
-}, 120_000);
+});
 
 /** The IPv4 addresses on which a process accepts connections. */
 async function listensOn(pid: number): Promise<string[]> {

@@ -93,7 +93,7 @@ test('an application is simulated, told, and moved on', async () => {
   expect(await paste(list)).toMatchObject({ status: 200, body: { success: true } });
   const told = () =>
     service.receiver.received.map(({ body: text }) => JSON.parse(text).data.status as string);
-  await until(() => told().includes('refunded'), 'all is delivered', 60_000);
+  await until(() => told().includes('refunded'), 'all is delivered');
 });
 
 test('the catch-up finds what an outage has cost, has it sent again, and shows that it arrived', async () => {
@@ -104,7 +104,7 @@ test('the catch-up finds what an outage has cost, has it sent again, and shows t
   const opened = await openApplication(api.database, { partnerId: api.partnerId });
   await tell(api.database, opened.applicationId, 'submitted');
   const failed = async () => (await paste(list)).body.data.notifications as { notification_id: string }[];
-  await until(async () => (await failed()).length === 2, 'both have failed', 60_000);
+  await until(async () => (await failed()).length === 2, 'both have failed');
   const listed = await paste(list);
   expect([listed.status, shapeOf(listed.body)]).toEqual([200, shapeOf(list.answer)]);
   const [last] = listed.body.data.notifications;
@@ -127,7 +127,7 @@ test('the catch-up finds what an outage has cost, has it sent again, and shows t
   replaced.set('rcv_01KAF1Z4Q0T6M5S7Y2W3X4V5BA', begun.body.data.recovery_id);
   const progress = () => paste(follow);
   const finished = async () => (await progress()).body.data.status === 'finished';
-  await until(finished, 'the recovery has ended', 60_000);
+  await until(finished, 'the recovery has ended');
   const ended = await progress();
   expect(shapeOf(ended.body)).toEqual(shapeOf(follow.answer));
   expect(ended.body.data).toMatchObject({ matched: 2, resent: 2, delivered: 2, failed: 0 });
@@ -138,6 +138,6 @@ test('the catch-up finds what an outage has cost, has it sent again, and shows t
   expect(state.body.data).toMatchObject({ status: 'submitted', events: [{ sequence: 1 }, { sequence: 2 }] });
 
   expect((await paste(again)).status).toBe(202);
-  await until(() => receiver.received.length === 3, 'it has arrived once more', 60_000);
+  await until(() => receiver.received.length === 3, 'it has arrived once more');
   expect(receiver.received[2]?.headers['webhook-id']).toBe(receiver.received[1]?.headers['webhook-id']);
 }, 240_000);

@@ -65,4 +65,4 @@ test('from a key and the address to a verified, completed application in under a
   );
   process.stdout.write(`From a key to a verified application that is completed: ${seconds.toFixed(1)} s\n`);
   expect(seconds).toBeLessThan(60);
-}, 120_000);
+});

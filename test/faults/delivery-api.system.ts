@@ -9,7 +9,7 @@ test('the API killed before the commit: nothing is stored and no place used; a r
   const [victim, next] = await Promise.all([scene.api(), scene.api()]);
   const release = await scene.lock('month');
   const answer = scene.post(victim);
-  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock', 60_000);
+  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock');
   await victim.end('SIGKILL');
   await until(async () => !(await scene.waits('pfqs api partners')), 'Postgres has noticed the death');
   await release();
@@ -25,7 +25,7 @@ test('the API killed before the commit: nothing is stored and no place used; a r
 test('the API killed after the commit: the sweep finds the row, delivered once', async () => {
   const victim = await scene.api();
   const answer = scene.post(victim);
-  await until(async () => (await scene.rows()).length === 1, 'the row', 60_000);
+  await until(async () => (await scene.rows()).length === 1, 'the row');
   await victim.end('SIGKILL');
   expect(await answer).toBe('reset');
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
@@ -45,7 +45,7 @@ test('the API killed before it answers: delivered all the same, and whoever asks
     nth > 0 ? 200 : (response) => void (answerReceived = () => response.writeHead(200).end()),
   );
   const answer = scene.post(victim);
-  await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+  await until(() => scene.receiver.received.length === 1, 'the event arrives');
   await victim.end('SIGKILL');
   expect(await answer).toBe('reset');
   answerReceived();

@@ -30,7 +30,7 @@ beforeEach(() => scene.reset());
 test('Postgres killed in the transaction of a request: 500 in the contract form, and a retry succeeds', async () => {
   await scene.lock('month');
   const answer = scene.post(api);
-  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock', 60_000);
+  await until(() => scene.waits('pfqs api partners'), 'the insert waits for the lock');
   await postgres.stopImmediately();
   expect(await answer).toMatchObject({
     status: 500,
@@ -63,7 +63,7 @@ test.each(PATHS)(
       void postgres.stopImmediately().then(() => response.writeHead(200).end());
     });
     const answer = scene.post(api);
-    await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+    await until(() => scene.receiver.received.length === 1, 'the event arrives');
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     await postgres.start();
     await scene.expectDelivered(['delivered'], { path });
@@ -104,6 +104,6 @@ test('without Postgres a worker is scraped all the same, without what is read th
     }
     expect(errors).toBeGreaterThanOrEqual(first.errors + 2);
     await back();
-    await until(async () => (await scrape()).figures.length === read.length, 'the figures are back', 60_000);
+    await until(async () => (await scrape()).figures.length === read.length, 'the figures are back');
   }
 }, 300_000);

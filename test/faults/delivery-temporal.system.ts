@@ -24,7 +24,7 @@ const attemptMade = () =>
 
 test('Temporal is not there: tests are queued, ops says why, and quotes answered meanwhile; delivered once it comes', async () => {
   const [api, worker] = await Promise.all([scene.api(), scene.worker()]);
-  await until(async () => (await worker.readiness()).status === 503, 'the worker listens', 60_000);
+  await until(async () => (await worker.readiness()).status === 503, 'the worker listens');
   const startedAt = performance.now();
   const answer = scene.post(api);
   for (let calls = 0; calls < 5; calls += 1) expect(await scene.quote(api)).toBe(200);
@@ -33,7 +33,7 @@ test('Temporal is not there: tests are queued, ops says why, and quotes answered
   expect(await scene.rows()).toEqual([expect.objectContaining({ state: 'queued', attempts: [] })]);
 
   const leaving = await scene.worker();
-  await until(async () => (await leaving.readiness()).status === 503, 'another listens', 60_000);
+  await until(async () => (await leaving.readiness()).status === 503, 'another listens');
   expect(await leaving.end('SIGTERM')).toBe(0);
 
   await temporal.start();
@@ -133,7 +133,7 @@ test('Temporal killed in mid-ladder: the ladder goes on from its file; its store
   await temporal.kill();
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   await temporal.start();
-  await until(async () => (await scene.rows())[0]?.attempts.join() === 'failed,failed', 'a retry', 60_000);
+  await until(async () => (await scene.rows())[0]?.attempts.join() === 'failed,failed', 'a retry');
   expect(await scene.rows()).toEqual([expect.objectContaining({ generation: 1 })]);
 
   await temporal.kill();

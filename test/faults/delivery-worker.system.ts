@@ -32,7 +32,7 @@ describe.each(PATHS)('on the %s path', (path) => {
     // Connections open, and the handshake never ends.
     door.freeze();
     const { eventId, notificationId } = await scene.storeTest();
-    await until(async () => (await scene.rows())[0]?.attempts.length === 1, 'the row of an attempt', 60_000);
+    await until(async () => (await scene.rows())[0]?.attempts.length === 1, 'the row of an attempt');
     await victim.end('SIGKILL');
     expect((await scene.rows())[0]).toMatchObject({ state: 'started', attempts: ['under way'] });
     door.cut();
@@ -73,7 +73,7 @@ describe.each(PATHS)('on the %s path', (path) => {
       })();
     });
     const { notificationId } = await scene.storeTest();
-    await until(() => scene.waits('pfqs worker'), 'the record waits for the lock', 60_000);
+    await until(() => scene.waits('pfqs worker'), 'the record waits for the lock');
     way.freeze();
     await release();
     const [counted] = await scene.ended();

@@ -58,7 +58,7 @@ test.each(PATHS)(
     let answer = () => {};
     scene.receiver.behave(() => (response) => void (answer = () => response.writeHead(200).end()));
     await scene.storeTest();
-    await until(() => scene.receiver.received.length === 1, 'the event arrives', 60_000);
+    await until(() => scene.receiver.received.length === 1, 'the event arrives');
     leaving.child.kill('SIGHUP');
     await until(() => leaving.output().includes('SIGHUP: nothing to do'), 'it has heard it');
     const code = leaving.end('SIGTERM');

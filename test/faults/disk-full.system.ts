@@ -12,8 +12,6 @@ const run = promisify(execFile);
 
 // Root alone may mount a small file system.
 fileNeeds('namespaces');
-jest.setTimeout(90_000);
-
 let disk: Awaited<ReturnType<typeof provideSmallDisk>>;
 let server: OwnPostgres;
 const api = useApi(async () => {

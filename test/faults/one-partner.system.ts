@@ -91,7 +91,7 @@ test('800 at once of one lender: it waits or is refused; another lender, and a q
   }
   expect(served.map(({ status }) => status)).toEqual(served.map(() => 404));
   for (const { status } of await flood) expect([200, 429]).toContain(status);
-}, 120_000);
+});
 
 test('what is counted is 10,000 at most, and says so; a recovery begins all the same', async () => {
   const counted = await recover({ dry_run: true });

@@ -163,8 +163,7 @@ describe('with statements that take their time', () => {
       return Number(row?.['n']);
     };
     const before = await fatal();
-    // As in the API, but with more patience for silence than the server has: by default its own socket gives up first.
-    const leaking = openDatabaseAt(api.databaseUrl, { applicationName: 'leak', statementTimeoutMs: 20_000 });
+    const leaking = openDatabaseAt(api.databaseUrl, { applicationName: 'leak' });
     const leak = leaking.db.transaction(async (tx) => {
       await tx.execute(`select 1 from merchants where merchant_id = 'M100001' for update`);
       await new Promise(() => undefined);

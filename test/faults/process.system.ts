@@ -180,4 +180,4 @@ test('SIGHUP lets an API process read its certificate again, and no request fail
   await asking;
   expect(other).toEqual([]);
   expect(await api.end('SIGTERM')).toBe(0);
-}, 90_000);
+});

@@ -124,23 +124,23 @@ test('a process of ours says what is wrong: no certificate, another name', async
   expect(await reason(plain)).toContain(`Temporal at ${temporal.address} without TLS: `);
   const misnamed = { ...temporal.environment, TEMPORAL_TLS_SERVER_NAME: 'other' };
   expect(await reason(misnamed)).toMatch(/NotValidForName/);
-}, 60_000);
+});
 
 test('an answer to a start that comes late still brings the first workflow task', async () => {
   proxy.delay(1_000);
   const { notificationId } = await scene.storeTest();
-  await until(() => scene.receiver.received.length > 0, 'the delivery arrived', 60_000);
+  await until(() => scene.receiver.received.length > 0, 'the delivery arrived');
   proxy.delay(0);
   await scene.expectDelivered(['delivered']);
   expect(worker.output()).toContain('1 deliveries could not be started');
   const { events } = await deliveryOf(client, notificationId).fetchHistory();
   const timedOut = (events ?? []).filter((event) => event.workflowTaskTimedOutEventAttributes);
   expect(timedOut).toEqual([]);
-}, 120_000);
+});
 
 test('a worker is not ready while only the front of Temporal answers', async () => {
   await histories.end('SIGKILL');
-  await until(async () => (await worker.readiness()).status === 503, 'it is not ready', 60_000);
+  await until(async () => (await worker.readiness()).status === 503, 'it is not ready');
   expect(await scene.post(api)).toMatchObject({ status: 202, body: { data: { status: 'queued' } } });
   temporal.startPart(['history']);
   await worker.ready(120_000);

@@ -2,8 +2,6 @@ import { useApi } from '../support/api';
 import { startApiProcess, type ApiProcess } from '../support/api-process';
 import { exchange, expectBad, pause, quoteBytes } from './raw';
 
-jest.setTimeout(120_000);
-
 const MEBIBYTE = 1024 ** 2;
 
 let api: ApiProcess;

@@ -19,8 +19,6 @@ import {
  */
 const PATIENCE_MS = 16_000;
 
-jest.setTimeout(90_000);
-
 const { api } = hostileTarget();
 
 /** Writes a part each so many milliseconds until the connection ends. */

@@ -163,7 +163,7 @@ describe('with a limit of 20 calls', () => {
         some.map((socket) => new Promise((open) => socket.once('connect', open).once('close', open))),
       );
     }
-    await until(() => ended >= 100, 'the oldest are closed', 60_000);
+    await until(() => ended >= 100, 'the oldest are closed');
     await until(async () => (await openConnections(api)) <= MOST_UNPROVEN_CONNECTIONS + 5, 'they are gone');
     expect(await openConnections(api)).toBeGreaterThan(MOST_UNPROVEN_CONNECTIONS - 50);
     expect(ended).toBeLessThan(150);
@@ -178,7 +178,7 @@ describe('with a limit of 20 calls', () => {
     for (const socket of [keyed, ...idle]) socket.destroy();
     await until(async () => (await openConnections(api)) <= 3, 'nothing is left over');
     await pause(0);
-  }, 90_000);
+  });
 
   /** Statements that looked service keys up, whatever for. */
   const lookUps = async () => {

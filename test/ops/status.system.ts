@@ -325,4 +325,4 @@ test('API and worker of a service write that they run, and that they were stoppe
   expect((await listProcesses(api.database.db)).map(({ kind }) => kind)).toEqual(['api']);
   await service.receiver.close();
   await api.close();
-}, 120_000);
+});

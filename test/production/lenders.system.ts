@@ -20,7 +20,7 @@ beforeAll(async () => {
   lender = await internalClient(api);
   open = await startHaProxy(api, api);
   dispatcher = new Agent({ connect: { ca: open.ca } });
-}, 120_000);
+});
 
 afterAll(async () => {
   await dispatcher?.destroy();
@@ -81,7 +81,7 @@ describe('made-up service keys', () => {
     known = await internalClient(limited);
     proxy = await startHaProxy(limited, limited);
     agent = new Agent({ connect: { ca: proxy.ca }, connections: 40 });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await agent?.destroy();
@@ -129,5 +129,5 @@ describe('made-up service keys', () => {
     await own.destroy();
     expect(performance.now() - before).toBeLessThan(10_000);
     expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
-  }, 120_000);
+  });
 });

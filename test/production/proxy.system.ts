@@ -24,7 +24,7 @@ beforeAll(async () => {
   proxy = await startHaProxy(api);
   target = { port: Number(new URL(proxy.url).port), ca: proxy.ca };
   plain = { port: Number(new URL(proxy.plainUrl).port), ca: null };
-}, 60_000);
+});
 afterAll(async () => {
   await proxy?.close();
   await api?.close();
@@ -177,7 +177,7 @@ describe('a process that says too late that it is ready', () => {
     expect((await exchange(at(other.lendersUrl), document)).answers).toMatchObject([{ status: 200 }]);
     ready.unfreeze();
     await until(() => health(200), 'it is up again');
-  }, 60_000);
+  });
 });
 
 test('a reload or stop closes no connection on which a call may be under way', async () => {
@@ -195,7 +195,7 @@ test('a reload or stop closes no connection on which a call may be under way', a
   expect(await asked()).toMatch(/^HTTP\/1.1 200 [^]*\r\nconnection: close\r\n/i);
   expect(await ended).toBe(0);
   await other.close();
-}, 60_000);
+});
 
 describe('an address that floods', () => {
   test('has its calls delayed, but none with a valid key, not even the first of a new one', async () => {
@@ -218,7 +218,7 @@ describe('an address that floods', () => {
     expect(again).toMatchObject({ answers: [{ status: 200 }] });
     expect(again.tookMs).toBeLessThan(900);
     expect((await fetch(proxy.healthUrl)).status).toBe(200);
-  }, 60_000);
+  });
 
   test('is refused connections above its limit; those it has are served, and so is who shares it with a valid key', async () => {
     // No call with a valid key has come through this one yet.
@@ -233,7 +233,7 @@ describe('an address that floods', () => {
         .once('close', () => (closed += 1))
         .once('secureConnect', () => (opened += 1)),
     );
-    await until(() => opened + closed >= idle.length, 'they are decided', 60_000);
+    await until(() => opened + closed >= idle.length, 'they are decided');
     expect(opened).toBeGreaterThan(450);
     expect(opened).toBeLessThan(500);
     keyed.write(quoteBytes(api));
@@ -244,5 +244,5 @@ describe('an address that floods', () => {
     expect((await exchange(fresh, quoteBytes(api))).answers).toMatchObject([{ status: 200 }]);
     for (const socket of [keyed, ...idle]) socket.destroy();
     await other.close();
-  }, 120_000);
+  });
 });

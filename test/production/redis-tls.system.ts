@@ -65,7 +65,7 @@ test('calls are counted in it over rediss:// with its password', async () => {
   } finally {
     look.disconnect();
   }
-}, 120_000);
+});
 
 test.each([
   [

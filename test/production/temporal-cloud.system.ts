@@ -110,7 +110,7 @@ test('the wrong key and another namespace are refused; readiness, ops status and
     expect(said).toMatch(check);
   }
   expect(await prepare(wrongNamespace)).toMatch(check);
-}, 120_000);
+});
 
 test('search attributes are missing: readiness, ops status and prepare-temporal give the command', async () => {
   worker = await scene.worker({ ...withKey, TEST_LADDER_SECONDS: '0,1' });
@@ -127,7 +127,7 @@ test('search attributes are missing: readiness, ops status and prepare-temporal 
   const asked = keyed.seen.calls.length;
   expect(await prepare(withKey)).toContain('are there');
   expect(keyed.seen.calls.slice(asked)).not.toContain('AddSearchAttributes');
-}, 120_000);
+});
 
 /** Billable actions of a delivery by its history, without retries after our own faults. */
 async function actionsOf(notificationId: string): Promise<number> {
@@ -165,7 +165,7 @@ test('above the limit of actions each of a burst is delivered, in order, and cou
   expect(Math.max(...billed)).toBeLessThanOrEqual(4);
   expect(billed.filter((actions) => actions <= 3).length).toBeGreaterThan(billed.length / 2);
   expect(worker.output()).not.toContain(KEY);
-}, 120_000);
+});
 
 test('a delivery costs three actions, two on the fast path, and each further attempt two; a client certificate will do', async () => {
   const { database, partnerId, receiver } = scene;
@@ -194,4 +194,4 @@ test('a delivery costs three actions, two on the fast path, and each further att
   const before = asked();
   await fast.readiness();
   expect(asked() - before).toBeLessThan(SEARCH_ATTRIBUTES.length);
-}, 120_000);
+});

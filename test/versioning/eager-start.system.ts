@@ -128,7 +128,7 @@ test('while another build becomes current under load, no eager start lands on th
   await until(() => two.watch.eager(), 'build two knows');
   expect(await firstTaskOf(await startFrom(two))).toMatchObject({ eager: true, build: 'two' });
   expect(one.watch.current()).toBe(false);
-}, 60_000);
+});
 
 test('while a build ramps nothing starts eagerly, and afterwards it does again', async () => {
   await orders(0).ramp('one', 50);

@@ -70,10 +70,10 @@ test('a build that cannot replay: the workflow ends, its next generation continu
   await good.ready();
   await setCurrent('good');
   const early = await notify();
-  await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build', 60_000);
+  await until(async () => (await attempts(early.id)) > 0, 'an attempt of the good build');
 
   const badCode = await bundleWith(directory, 'sendAttempt', 'sendSomething');
-  await until(async () => (await check(badCode)).broken.length > 0, 'the check finds it', 60_000);
+  await until(async () => (await check(badCode)).broken.length > 0, 'the check finds it');
   expect((await check(badCode)).broken).toEqual([
     { workflowId: early.handle.workflowId, error: expect.stringContaining('sendSomething') },
   ]);
@@ -81,13 +81,13 @@ test('a build that cannot replay: the workflow ends, its next generation continu
   await bad.ready();
   await setCurrent('bad');
   const restarted = async () => (await rowOf(early.id))?.generation === 2;
-  await until(restarted, 'its history ends it, and the reconciler starts the next generation', 60_000);
+  await until(restarted, 'its history ends it, and the reconciler starts the next generation');
   expect((await early.handle.describe()).status.name).toBe('FAILED');
   // What begins now gets stuck in its own way: no worker has its activity.
   const made = (await rowOf(early.id))?.attempts;
   const late = await notify();
   const begun = async () => (await rowOf(late.id))?.state === 'started';
-  await until(begun, 'the bad build starts it', 60_000);
+  await until(begun, 'the bad build starts it');
   expect(await rowOf(late.id)).toMatchObject({ state: 'started', attempts: [] });
 
   scene.receiver.behave(() => 200);
@@ -96,7 +96,7 @@ test('a build that cannot replay: the workflow ends, its next generation continu
   // An order wakes both, whose histories the good build cannot continue either.
   const orders = { database: scene.database, client: temporal.client };
   for (const { id } of [early, late]) await orderDelivery(orders, 'retry_now', id);
-  await until(async () => (await rowOf(early.id))?.state === 'delivered', 'it is delivered', 60_000);
+  await until(async () => (await rowOf(early.id))?.state === 'delivered', 'it is delivered');
   expect(await rowOf(early.id)).toMatchObject({ generation: 3, attempts: [...(made ?? []), 'delivered'] });
   expect((await scene.ended()).map(({ state }) => state)).toEqual(['delivered', 'delivered']);
   expect(await rowOf(late.id)).toMatchObject({ generation: 2, attempts: ['delivered'] });
@@ -134,4 +134,4 @@ test('a worker without a new activity type: the activity fails and waits, the ro
   ]);
   expect(await scene.counts()).toEqual([{ delivered: 1, failed: 0, reserved: 0 }]);
   await scene.expectInvariants({ kills: 0 });
-}, 120_000);
+});

@@ -84,4 +84,4 @@ test('what comes out of a history goes back as it was', () => {
 
 test('it is in the bundle of the workflows', async () => {
   expect(await readFile((await prebuiltBundle()).codePath, 'utf8')).toContain("the worker's log says more");
-}, 120_000);
+});

@@ -411,7 +411,7 @@ test('has types that know the contract', () => {
     void client.recoverNotifications({ created_from: new Date() });
     export const reference = (event: WebhookEvent): string | null => event.data.merchant_reference;`;
   expect(typeCheck(folder, code)).toBe('');
-}, 60_000);
+});
 
 test.each([
   ['node16', ['--module', 'node16']],

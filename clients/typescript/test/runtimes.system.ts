@@ -48,7 +48,7 @@ beforeAll(async () => {
     await main.evaluate();
     console.log(JSON.stringify(main.namespace.said));`,
   );
-}, 120_000);
+});
 
 const NO_REQUIRE = '--no-experimental-require-module';
 const NO_REQUIRE_OF_MODULES = process.allowedNodeEnvironmentFlags.has('--experimental-require-module')

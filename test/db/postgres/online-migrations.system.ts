@@ -80,7 +80,7 @@ test('an index is built while rows are written, and one that was interrupted is 
   expect(Object.keys(found).filter((name) => /^next_quotes_(20\d\d_\d\d|default)$/.test(name))).toHaveLength(
     14,
   );
-}, 120_000);
+});
 
 test('a month that is made after the index of its table has begun has it too', async () => {
   const folder = await migrationsWith(
@@ -113,7 +113,7 @@ test('a change of a table that a long transaction reads holds up no write behind
   await end();
   await migrated;
   expect(await added()).toBe(true);
-}, 60_000);
+});
 
 test.each([
   ['CREATE INDEX "x" ON "quotes" USING btree ("merchant_id");', 'holds up writes to quotes'],
@@ -194,4 +194,4 @@ test('this release and the next one migrate one new database at once, and this o
   expect(notified).toMatchObject({ status: 200, body: { data: { status: 'delivered' } } });
   await service.close();
   await database.sql`drop database two_releases with (force)`;
-}, 120_000);
+});

@@ -264,7 +264,7 @@ describe('a connection that closes', () => {
     // In the phase of sockets: timers that are due come next, and what has arrived after them.
     readFile(__filename, standStillForLong);
     expect(await answer).toMatchObject([{ pid: before?.['pid'] as number }]);
-  }, 15_000);
+  });
 
   test('statements made about when their idle connections are closed are answered', async () => {
     const moments = [QUIET_MS - 1_000, QUIET_MS].flatMap((ms) =>
@@ -334,7 +334,7 @@ describe('a connection that closes', () => {
     await expect(behind.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
     await opened.pop()?.close();
     await proxy.close();
-  }, 15_000);
+  });
 
   test('an idle connection to a host that is gone keeps its place in the pool no longer than a silent one', async () => {
     const { proxy, ...behind } = await behindProxy(STATEMENT_TIMEOUT_MS);
@@ -371,7 +371,7 @@ describe('a connection that closes', () => {
     expect(refused.size).toBeGreaterThan(0);
     // What is not repaired waits five seconds, and five again.
     expect(refused).not.toContain('CONNECT_TIMEOUT');
-  }, 60_000);
+  });
 });
 
 test('the back pressure of a socket to a server is neither reported nor announced to be over', async () => {

@@ -46,7 +46,7 @@ function connect(url: string, poolSize = 3): Database {
 }
 const serverOf = async ({ sql }: Database) => (await sql`select inet_server_port() as port`)[0]?.['port'];
 const finds = (database: Database, { port }: OwnPostgres) =>
-  until(async () => (await serverOf(database).catch(() => 0)) === port, `${port} is found`, 60_000);
+  until(async () => (await serverOf(database).catch(() => 0)) === port, `${port} is found`);
 
 test('each connection is to the server that takes writes, wherever it stands in the list', async () => {
   for (const servers of [
@@ -135,7 +135,7 @@ describe('when the leader is lost', () => {
     await leader.kill();
     await until(() => !feed.trusted(), 'the feed is not trusted any more');
     await promote(standby);
-    await until(() => feed.trusted(), 'the feed is trusted again', 60_000);
+    await until(() => feed.trusted(), 'the feed is trusted again');
     await asAdmin(standby, `select pg_notify('${CATALOGUE_CHANNEL}', 'merchant:M100001')`);
     await until(() => heard.includes('merchant:M100001'), 'it is heard');
   });
