@@ -73,6 +73,7 @@ test('a login without the rights of its process is named in the log, with what t
   await database.close();
   expect(lines).toEqual([
     expect.stringMatching(/"level":50.*may not do what this process has to: grant quotes_worker to it/),
+    expect.stringMatching(/"level":40.*it may take any lock .* run init\.sh withhold/),
   ]);
 });
 
