@@ -59,9 +59,9 @@ test.each([
 ])(
   'beside statements of up to %i ms a transaction may be idle for %s',
   async (statementTimeoutMs, longest) => {
-    const { sql, close } = openDatabaseAt(database.url, { statementTimeoutMs });
-    const [row] = await sql`show idle_in_transaction_session_timeout`;
+    const beside = openDatabaseAt(database.url, { statementTimeoutMs });
+    const [row] = await beside.sql`show idle_in_transaction_session_timeout`;
     expect(row).toEqual({ idle_in_transaction_session_timeout: longest });
-    await close();
+    await beside.close();
   },
 );
