@@ -48,7 +48,7 @@ export const TLS = {
 } as const;
 
 /**
- * After which an idle connection is closed, in milliseconds. A proxy has to close it first, or a call that it sends at that moment fails: Traefik
+ * How long an idle connection stays open, in milliseconds. A proxy has to close it first, or a call that it sends at that moment fails: Traefik
  * waits 90 s, Caddy 2 minutes, Google's load balancers 10 minutes, Envoy an hour. A client outside may be behind a NAT that forgets it earlier.
  */
 const IDLE_MS = { proxied: 3_660_000, direct: 72_000 };

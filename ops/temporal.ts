@@ -17,7 +17,7 @@ import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { deliveryWorkflowId, WAKE_SIGNAL } from '../workflows/names';
 import { TemporalUnreachable } from './exit-codes';
 
-/** A person waits: Temporal answers in milliseconds, on a machine without CPU to spare in two seconds, or is away. */
+/** A person waits: Temporal answers in milliseconds, or in two seconds on a machine without CPU to spare, or is away. */
 const ORDER_DEADLINE_MS = 3_000;
 const RETENTION_DEADLINE_MS = 5_000;
 /** A change of builds waits until the queues of the build have it; a busy server has been seen to need more than 15 s. */

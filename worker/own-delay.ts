@@ -23,7 +23,7 @@ export function watchOwnDelay(monotonicMs: () => number) {
   }, EVERY_MS);
   timer.unref();
   return {
-    /** Milliseconds. An answer may be read before the timer that is as late as it. */
+    /** Milliseconds. The delay under way counts, too: an answer may be read before the late timer runs. */
     ofAttempt: (): number => Math.min(lateAfter(monotonicMs() - lastMs) * TURNS_OF_AN_ATTEMPT, MOST_MS),
     stop: (): void => clearInterval(timer),
   };

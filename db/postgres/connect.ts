@@ -46,15 +46,14 @@ export interface Database {
 
 /**
  * Settings of every connection. A transaction that is idle for 10 s is a leak that keeps locks; where a statement may
- * take longer, an import on a busy machine also computes for longer between two. No transaction of ours needs a lock for
- * long. `client_connection_check_interval` ends a statement that waits for a lock when its process has died.
+ * take longer, a transaction may be idle for as long, because an import computes between two statements. No transaction of
+ * ours needs a lock for long. `client_connection_check_interval` ends a statement that waits for a lock when its process has died.
  */
 export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName' | 'statementTimeoutMs'>) {
   return {
     application_name: config.applicationName,
     statement_timeout: config.statementTimeoutMs,
     idle_in_transaction_session_timeout: Math.max(10_000, config.statementTimeoutMs),
-    idle_session_timeout: 0,
     lock_timeout: config.statementTimeoutMs,
     client_connection_check_interval: 1_000,
     TimeZone: 'UTC',

@@ -34,11 +34,10 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 /** What is nearly the name of a setting, in sentences: it changes nothing, and is most likely a slip. Values are left out. */
 export function misspelt(environment: NodeJS.ProcessEnv = process.env): string[] {
   const names = Object.keys(settings.shape);
-  return Object.keys(environment).flatMap((given) => {
+  const unknown = Object.keys(environment).filter((given) => !names.includes(given));
+  return unknown.flatMap((given) => {
     const meant = names.find((name) => isWithin(name.length < 16 ? 1 : 2, given, name));
-    return meant === undefined || names.includes(given)
-      ? []
-      : [`${given} is no setting and changes nothing: is ${meant} meant?`];
+    return meant === undefined ? [] : [`${given} is no setting and changes nothing: is ${meant} meant?`];
   });
 }
 

@@ -1,5 +1,5 @@
 import { type TestWorker } from '../support/delivery';
-import { until } from '../../testbed/until';
+import { standStill, until } from '../../testbed/until';
 import { warmUp } from '../support/fast-path';
 import { deliveryOf, localActivities } from '../support/histories';
 import { comesTo, storeStatus, storeTest } from '../../testbed/notifications';
@@ -46,7 +46,7 @@ async function withoutClaims<T>(partnerId: string, task: () => Promise<T>): Prom
 }
 
 /** Starts that this worker has left to the regular path, as there was no slot, or their endpoint was known to hang. */
-async function startsWithoutSlot(): Promise<number> {
+async function startsOnRegularPath(): Promise<number> {
   const paths = await worker.worker.registry.getSingleMetricAsString('pfqs_delivery_path_total');
   return [...paths.matchAll(/\{path="(?:no_slot|endpoint_not_fast)"\} (\d+)/g)].reduce(
     (sum, [, starts]) => sum + Number(starts),
@@ -92,8 +92,7 @@ test('endpoints stay on the fast path while it is this process that is slow', as
   const partnerId = await fastPartner();
   // As on a machine with too little CPU: the answer cannot be read for so long. The receiver is in this process.
   service.receiver.behave(() => {
-    const endsMs = performance.now() + 600;
-    while (performance.now() < endsMs);
+    standStill(600);
     return 200;
   });
   const slow = await store(partnerId);
@@ -123,7 +122,7 @@ test('new endpoints that hang have a quarter of the slots, and leave the others'
 test('an endpoint that begins to hang holds half of the slots at most, and others are served meanwhile', async () => {
   const [hanging, other] = [await fastPartner(), await fastPartner()];
   const held: (() => void)[] = [];
-  const withoutSlot = await startsWithoutSlot();
+  const onRegularPath = await startsOnRegularPath();
   const here = service.receiver.received.length;
   service.receiver.behave((nth) =>
     nth >= here + 15 ? 200 : (response) => void held.push(() => response.writeHead(200).end()),
@@ -139,7 +138,7 @@ test('an endpoint that begins to hang holds half of the slots at most, and other
   );
   await until(() => held.length === 15, 'all fifteen are at the endpoint');
   // Three of them may be there before the answers to their starts.
-  await until(async () => (await startsWithoutSlot()) >= withoutSlot + 3, 'the others have no slot');
+  await until(async () => (await startsOnRegularPath()) >= onRegularPath + 3, 'the others have no slot');
   // All slots are taken.
   expect(await deliver(other)).toEqual([]);
   await new Promise((resolve) => setTimeout(resolve, SLOW_FOR_ALL_MS));

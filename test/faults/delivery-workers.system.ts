@@ -20,7 +20,6 @@ test('all workers down for a while: nothing is lost, overdue waits end at once, 
   await until(
     async () => (await attemptsOf()).join() === 'failed,failed,failed,failed',
     'every ladder waits',
-    60_000,
   );
   const waiting = await scene.rows();
   const waits = async ({ id }: Standing) => {

@@ -13,16 +13,12 @@ const partners = () => [scene.partnerId, ...OTHERS];
 async function workers(count: number) {
   const all = await Promise.all(Array.from({ length: count }, () => scene.worker({}, 'either')));
   await Promise.all(all.map((worker) => worker.ready(120_000)));
-  await until(
-    async () => {
-      const [row] = await scene.database.sql<{ seats: number }[]>`
+  await until(async () => {
+    const [row] = await scene.database.sql<{ seats: number }[]>`
         select count(distinct seat)::int as seats from processes
         where seat is not null and stopped_at is null and seen_at > service_now() - interval '25 s'`;
-      return row?.seats === count;
-    },
-    'each has a seat',
-    60_000,
-  ).catch(async (error: Error) => {
+    return row?.seats === count;
+  }, 'each has a seat').catch(async (error: Error) => {
     throw new Error(`${error.message}: ${JSON.stringify(await scene.database.sql`select * from processes`)}`);
   });
   // A sweep.

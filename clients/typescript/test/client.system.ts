@@ -416,15 +416,11 @@ test('has types that know the contract', () => {
 test.each([
   ['node16', ['--module', 'node16']],
   ['node10', ['--module', 'commonjs', '--moduleResolution', 'node10']],
-])(
-  'a CommonJS project that resolves modules as %s has the types',
-  (_form, options) => {
-    const code = `import { createClient, type Quote } from 'partner-finance-client';
+])('a CommonJS project that resolves modules as %s has the types', (_form, options) => {
+  const code = `import { createClient, type Quote } from 'partner-finance-client';
     const client = createClient({ baseUrl: 'https://quotes.example', apiKey: 'key', partnerId: 'P100001' });
     export const summary = (quote: Quote): boolean => quote.summary.display;
     // @ts-expect-error -- so the types are not any
     void client.simulateEvent('app_1', 'funded');`;
-    expect(typeCheck(folder, code, options, 'partner.cts')).toBe('');
-  },
-  60_000,
-);
+  expect(typeCheck(folder, code, options, 'partner.cts')).toBe('');
+});

@@ -9,7 +9,7 @@ import { serverSocket } from '../../../../db/postgres/driver/server-socket';
 import { standStill } from '../../../../testbed/until';
 import { createTestDatabase, openDatabaseAt, type TestDatabase } from '../../../support/database';
 import { needs } from '../../../support/needs';
-import { startTcpProxy } from '../../../support/tcp-proxy';
+import { startTcpProxy, type TcpProxy } from '../../../support/tcp-proxy';
 
 /** No two transactions, and no transaction and another statement, may ever share a connection (porsager/postgres#1204, #1189, #823). */
 
@@ -49,6 +49,15 @@ async function behindProxy(statementTimeoutMs: number, keepsIdle = false) {
   const proxy = await startTcpProxy({ port: Number(address.port) });
   address.port = String(proxy.port);
   return { ...open(1, address.href, statementTimeoutMs, keepsIdle), proxy };
+}
+
+/** Its server is there again, and is reached over another connection. Closes both. */
+async function answersAgain({ sql }: Pick<Database, 'sql'>, proxy: TcpProxy): Promise<void> {
+  proxy.unfreeze();
+  await sleep(100);
+  await expect(sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
+  await opened.pop()?.close();
+  await proxy.close();
 }
 
 const openTransactions = async () => [
@@ -296,11 +305,7 @@ describe('a connection that closes', () => {
     expect(await Promise.race(both)).toEqual([{ one: 1 }]);
     proxy.freeze();
     await expect(both[1]).rejects.toThrow('silent');
-    proxy.unfreeze();
-    await sleep(100);
-    await behind.sql`select 1`;
-    await opened.pop()?.close();
-    await proxy.close();
+    await answersAgain(behind, proxy);
   });
 
   test('so is one that was idle for long, and falls silent while a statement is prepared', async () => {
@@ -309,11 +314,7 @@ describe('a connection that closes', () => {
     await sleep(QUIET_MS + 100);
     proxy.freeze();
     await expect(behind.sql`select ${'it'} as it`).rejects.toThrow('silent');
-    proxy.unfreeze();
-    await sleep(100);
-    await behind.sql`select 1`;
-    await opened.pop()?.close();
-    await proxy.close();
+    await answersAgain(behind, proxy);
   });
 
   test('a statement made as its silent connection is ended is refused, not lost', async () => {
@@ -329,11 +330,7 @@ describe('a connection that closes', () => {
     });
     standStillForLong();
     expect(await Promise.all([hung, made])).toEqual(['refused', 'refused']);
-    proxy.unfreeze();
-    await sleep(100);
-    await expect(behind.sql`select 2 as two`).resolves.toMatchObject([{ two: 2 }]);
-    await opened.pop()?.close();
-    await proxy.close();
+    await answersAgain(behind, proxy);
   });
 
   test('an idle connection to a host that is gone keeps its place in the pool no longer than a silent one', async () => {
