@@ -2,19 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Handbook } from '../support/handbook';
+import { commandsOf, Handbook } from '../support/handbook';
 
 const root = join(__dirname, '../..');
 
 /** A copy of the project, as somebody who deploys it has it, on the machine of the engine. */
 export class Project extends Handbook {
+  static readonly commands = commandsOf(
+    ['production', 'backup', 'upgrade', 'faults'],
+    (line) =>
+      /\bdocker (compose|volume) [\w-]|^(cat|cp|export) .*(pem|env|OPS)/.test(line) &&
+      !line.includes('<command>'),
+  );
+
   constructor() {
-    super(
-      ['production', 'backup', 'upgrade', 'faults'],
-      (line) =>
-        /\bdocker (compose|volume) [\w-]|^(cat|cp|export) .*(pem|env|OPS)/.test(line) &&
-        !line.includes('<command>'),
-    );
+    super(Project.commands);
     execFileSync(
       'bash',
       [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allProcesses, argumentsOf, signal, withChildren } from '../../dev/processes';
 import { newReckoning, type Served } from '../containers/scene';
-import { Handbook } from '../support/handbook';
+import { commandsOf, Handbook } from '../support/handbook';
 
 /** What `--json` prints, before the first step. */
 export const newFigures = () => ({
@@ -37,8 +37,12 @@ const controlGroupsOf = (pid: number) => readFile(`/proc/${pid}/cgroup`, 'utf8')
 
 /** The cluster of cluster.sh, as somebody uses it who follows the page. */
 export class Cluster extends Handbook {
+  static readonly commands = commandsOf(['kubernetes'], (line) =>
+    /^(kubectl|helm|ops|for each) |^(ops|apis|workers)\(/.test(line),
+  );
+
   constructor() {
-    super(['kubernetes'], (line) => /^(kubectl|helm|ops|for each) |^(ops|apis|workers)\(/.test(line));
+    super(Cluster.commands);
     symlinkSync(join(__dirname, '../../deploy'), join(this.folder, 'deploy'));
   }
 

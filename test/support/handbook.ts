@@ -20,6 +20,10 @@ function linesOf(page: string): string[] {
   );
 }
 
+/** Commands of pages, which a program of steps has to run. @param isCommand which of their lines are commands */
+export const commandsOf = (pages: readonly string[], isCommand: (line: string) => boolean) =>
+  pages.flatMap(linesOf).filter(isCommand);
+
 /** A YAML file that a page shows, found by a text in it. */
 export function fileOfPage(page: string, has: string): string {
   const blocks = [...readPage(page).matchAll(/^```yaml\n([^]*?)^```/gm)].map(([, block = '']) => block);
@@ -42,10 +46,10 @@ export class Handbook {
   readonly #open: Set<string>;
   readonly #known: ReadonlySet<string>;
 
-  /** @param isCommand which of the pages' lines have to be run */
-  constructor(pages: readonly string[], isCommand: (line: string) => boolean) {
-    this.#open = new Set(pages.flatMap(linesOf).filter(isCommand));
-    this.#known = new Set(this.#open);
+  /** @param commands of the pages */
+  constructor(commands: readonly string[]) {
+    this.#open = new Set(commands);
+    this.#known = new Set(commands);
   }
 
   /** Runs a command line. */
