@@ -3,14 +3,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { freePort } from '../../dev/ports';
+import { answersAt } from '../../dev/temporal';
+import { startProgram } from '../../testbed/project-process';
+import { until } from '../../testbed/until';
 import { fileNeeds } from './needs';
 import { demand } from './on-demand';
 import type { SharedBundle, SharedTemporal } from './temporal-run';
 
 /** The first start on a machine may have to build the server. */
 const PATIENCE_MS = 1_200_000;
-/** Tries, of five seconds each. */
-const TIME_SKIPPING_STARTS = 12;
 
 export interface TestTemporal {
   /** Of the run's dev server, which all files share. With time skipping: of this file's own server. */
@@ -29,7 +31,7 @@ export function testTemporal(): TestTemporal {
   fileNeeds('Temporal');
   return register(async () => {
     const { address, namespace } = await demand<SharedTemporal>('temporal');
-    return TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
+    return { env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }) };
   });
 }
 
@@ -45,29 +47,40 @@ export function timeSkippingServer(): TestTemporal {
   });
 }
 
-/** The SDK gives the server five seconds to listen, which is not ours to set; Java on a busy machine may take longer. */
-async function startTimeSkipping(path: string): Promise<TestWorkflowEnvironment> {
-  for (let starts = 1; ; starts += 1) {
-    try {
-      return await TestWorkflowEnvironment.createTimeSkipping({
-        server: { executable: { type: 'existing-path', path } },
-      });
-    } catch (error) {
-      if (starts === TIME_SKIPPING_STARTS) throw error;
-    }
-  }
+/** The SDK gives a server that it starts five seconds to listen; Java on a busy machine may take longer, so it is started here. */
+async function startTimeSkipping(executable: string) {
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  const server = startProgram([executable, String(port)], {});
+  const answers = async () => !server.running() || answersAt({ address }, 'default');
+  await until(answers, 'the time-skipping server answers');
+  if (!server.running()) throw new Error(`the time-skipping server ended:\n${server.output()}`);
+  // Private; what is public has either a server of the SDK's own or no time skipping.
+  const env = await TestWorkflowEnvironment['create']({
+    server: { type: 'existing' },
+    address,
+    supportsTimeSkipping: true,
+  });
+  return { env, stop: () => server.end('SIGKILL') };
 }
 
-function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
+function register(
+  open: () => Promise<{ readonly env: TestWorkflowEnvironment; readonly stop?: () => Promise<unknown> }>,
+): TestTemporal {
   const temporal = {} as TestTemporal;
+  let opened: Awaited<ReturnType<typeof open>> | undefined;
   beforeAll(async () => {
     // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
-    const env = await open();
+    opened = await open();
+    const { env } = opened;
     const { address, client, namespace = 'default' } = env;
     Object.assign(temporal, { env, address, client, namespace });
   }, PATIENCE_MS);
-  afterAll(() => temporal.env?.teardown());
+  afterAll(async () => {
+    await opened?.env.teardown();
+    await opened?.stop?.();
+  });
   return temporal;
 }
 
