@@ -5,8 +5,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { freePort } from '../../dev/ports';
 import { answersAt } from '../../dev/temporal';
-import { startProgram } from '../../testbed/project-process';
-import { until } from '../../testbed/until';
+import { startWithFiles } from '../../testbed/project-process';
 import { fileNeeds } from './needs';
 import { demand } from './on-demand';
 import type { SharedBundle, SharedTemporal } from './temporal-run';
@@ -31,7 +30,7 @@ export function testTemporal(): TestTemporal {
   fileNeeds('Temporal');
   return register(async () => {
     const { address, namespace } = await demand<SharedTemporal>('temporal');
-    return { env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }) };
+    return TestWorkflowEnvironment.createFromExistingServer({ address, namespace });
   });
 }
 
@@ -41,46 +40,38 @@ export function testTemporal(): TestTemporal {
  */
 export function timeSkippingServer(): TestTemporal {
   fileNeeds('time-skipping Temporal');
-  return register(async () => {
+  let server: Awaited<ReturnType<typeof startWithFiles>> | undefined;
+  const temporal = register(async () => {
     const { executable } = await demand<{ executable: string }>('time-skipping');
-    return startTimeSkipping(executable);
+    const port = await freePort();
+    const address = `127.0.0.1:${port}`;
+    // The SDK gives a server that it starts five seconds to listen; Java on a busy machine may take longer.
+    server = await startWithFiles({
+      name: 'time-skipping',
+      command: () => [executable, String(port)],
+      serves: () => answersAt({ address }, 'default'),
+    });
+    // `create` is private: the public ways to it either start a server of their own, or skip no time.
+    return TestWorkflowEnvironment['create']({
+      server: { type: 'existing' },
+      address,
+      supportsTimeSkipping: true,
+    });
   });
+  afterAll(() => server?.close());
+  return temporal;
 }
 
-/** The SDK gives a server that it starts five seconds to listen; Java on a busy machine may take longer, so it is started here. */
-async function startTimeSkipping(executable: string) {
-  const port = await freePort();
-  const address = `127.0.0.1:${port}`;
-  const server = startProgram([executable, String(port)], {});
-  const answers = async () => !server.running() || answersAt({ address }, 'default');
-  await until(answers, 'the time-skipping server answers');
-  if (!server.running()) throw new Error(`the time-skipping server ended:\n${server.output()}`);
-  // Private; what is public has either a server of the SDK's own or no time skipping.
-  const env = await TestWorkflowEnvironment['create']({
-    server: { type: 'existing' },
-    address,
-    supportsTimeSkipping: true,
-  });
-  return { env, stop: () => server.end('SIGKILL') };
-}
-
-function register(
-  open: () => Promise<{ readonly env: TestWorkflowEnvironment; readonly stop?: () => Promise<unknown> }>,
-): TestTemporal {
+function register(open: () => Promise<TestWorkflowEnvironment>): TestTemporal {
   const temporal = {} as TestTemporal;
-  let opened: Awaited<ReturnType<typeof open>> | undefined;
   beforeAll(async () => {
     // Once per file: Jest gives each a module registry of its own. Worker starts are no news.
     Runtime.install({ logger: new DefaultLogger('ERROR') });
-    opened = await open();
-    const { env } = opened;
+    const env = await open();
     const { address, client, namespace = 'default' } = env;
     Object.assign(temporal, { env, address, client, namespace });
   }, PATIENCE_MS);
-  afterAll(async () => {
-    await opened?.env.teardown();
-    await opened?.stop?.();
-  });
+  afterAll(() => temporal.env?.teardown());
   return temporal;
 }
 
