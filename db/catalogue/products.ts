@@ -95,21 +95,42 @@ export async function insertProducts(tx: DbOrTransaction, wanted: readonly NewPr
   return rows.map((row) => row.productId);
 }
 
+type ProductUpdate = Pick<StoredProduct, 'productId' | 'version' | 'active' | 'displayOrder'> & {
+  /** Null: its terms stay. */
+  readonly definition: ProductDefinition | null;
+};
+
 /**
- * Writes changed terms as the next version, which prices quotes from the commit on.
- * @returns its number
+ * Writes places, and changed terms as the next version, which prices quotes from the commit on.
+ * @returns the versions that the products have then, in the order given
  */
-export async function addVersion(tx: DbOrTransaction, product: StoredProduct, definition: ProductDefinition) {
+export async function updateProducts(
+  tx: DbOrTransaction,
+  wanted: readonly ProductUpdate[],
+): Promise<number[]> {
+  const ids = sql.param(wanted.map(({ productId }) => productId));
+  const last = await tx.execute<{ productId: string; version: number }>(sql`
+    select product_id as "productId", max(version) as version from product_versions
+    where product_id = any(${ids}::text[]) group by product_id`);
   // A product may have been set back, so this is not the current version plus one.
-  const [row] = await tx.execute<{ next: number }>(
-    sql`select coalesce(max(version), 0) + 1 as next from product_versions where product_id = ${product.productId}`,
-  );
-  const version = row?.next ?? product.version + 1;
-  await tx
-    .insert(productVersions)
-    .values({ productId: product.productId, version, ...toColumns(definition) });
-  await tx.update(products).set({ currentVersion: version }).where(eq(products.productId, product.productId));
-  return version;
+  const next = new Map(last.map(({ productId, version }) => [productId, version + 1]));
+  const rows = wanted.map((one) => ({
+    ...one,
+    version: one.definition === null ? one.version : (next.get(one.productId) ?? 1),
+  }));
+  for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
+    const part = rows.slice(from, from + ROWS_PER_STATEMENT);
+    const renewed = part.flatMap(({ productId, version, definition }) =>
+      definition === null ? [] : [{ productId, version, ...toColumns(definition) }],
+    );
+    if (renewed.length > 0) await tx.insert(productVersions).values(renewed);
+    const places = part.map(({ definition: _, ...place }) => place);
+    await tx.execute(sql`
+      update products p set current_version = u.version, active = u.active, display_order = u."displayOrder"
+      from jsonb_to_recordset(${JSON.stringify(places)}::text::jsonb)
+        as u ("productId" text, version int, active boolean, "displayOrder" int) where p.product_id = u."productId"`);
+  }
+  return rows.map((row) => row.version);
 }
 
 export type RenewedProduct = Pick<StoredProduct, 'productId' | 'merchantId' | 'creditProduct' | 'version'> & {
@@ -142,11 +163,6 @@ export async function renameLenderInProducts(tx: DbOrTransaction, lender: string
     returning p.product_id as "productId", p.merchant_id as "merchantId", p.credit_product as "creditProduct",
       p.current_version as version, old.lender_name as "lenderNameBefore"`);
 }
-
-type Place = Pick<StoredProduct, 'active' | 'displayOrder'>;
-
-export const setProductPlace = (tx: DbOrTransaction, productId: string, place: Place) =>
-  tx.update(products).set(place).where(eq(products.productId, productId));
 
 export async function setProductActive(
   db: DbOrTransaction,

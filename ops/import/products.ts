@@ -2,7 +2,7 @@ import { listLenders } from '../../db/applications/lenders';
 import { appendChanges, type Change } from '../../db/audit/change-log';
 import { loadMerchants } from '../../db/catalogue/merchants';
 import type { ProductDefinition } from '../../db/catalogue/product-row';
-import { addVersion, insertProducts, loadProductsOf, setProductPlace } from '../../db/catalogue/products';
+import { insertProducts, loadProductsOf, updateProducts } from '../../db/catalogue/products';
 import type { StoredProduct } from '../../db/catalogue/products';
 import type { DbOrTransaction } from '../../db/postgres/connect';
 import { nameFault, nameKey } from '../../domain/name';
@@ -63,12 +63,12 @@ export async function importProducts(db: DbOrTransaction, rows: readonly unknown
 /** Everything about a products file that needs no database: form, duplicates, and whether the figures agree with the APR. */
 export function checkProducts(rows: readonly unknown[]): { checked: CheckedProduct[]; faults: Fault[] } {
   const { parsed, faults } = checkForm(rows, productRowSchema, ['merchant_id', 'credit_product']);
-  // Merchants of a chain share their products: figures that were checked once need not be checked again.
+  // Products share their figures, those of a chain's merchants most of all: what was checked once need not be checked again.
   const known = new Map<string, ReturnType<typeof checkProduct>>();
   const checked = parsed.map(({ row, value }) => {
     const definition = toProductDefinition(value);
     const example = value.representative_example ?? undefined;
-    const terms = JSON.stringify([definition, example]);
+    const terms = JSON.stringify([{ ...definition, creditProduct: '', lender: '' }, example]);
     const found = known.get(terms) ?? checkProduct(definition, example);
     known.set(terms, found);
     const fault = (field: string, message: string) => faults.push({ row, field, message });
@@ -215,13 +215,24 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], op
   const ids = await insertProducts(tx, fresh);
   for (const [place, product] of fresh.entries())
     log(product, ids[place] ?? '', { change: 'created', version: 1 });
-  for (const product of writing) {
-    const { stored, terms, fields, placeChanges, active, displayOrder, definition } = product;
-    if (stored === null) continue;
-    const version = terms.length > 0 ? await addVersion(tx, stored, definition) : stored.version;
-    if (placeChanges) await setProductPlace(tx, stored.productId, { active, displayOrder });
-    log(product, stored.productId, { change: 'updated', version, fields });
-  }
+  const known = writing.flatMap((product) =>
+    product.stored === null ? [] : [{ ...product, stored: product.stored }],
+  );
+  const versions = await updateProducts(
+    tx,
+    known.map(({ stored, terms, definition, active, displayOrder }) => ({
+      ...stored,
+      definition: terms.length > 0 ? definition : null,
+      active,
+      displayOrder,
+    })),
+  );
+  for (const [place, product] of known.entries())
+    log(product, product.stored.productId, {
+      change: 'updated',
+      version: versions[place],
+      fields: product.fields,
+    });
   await appendChanges(tx, changes);
 }
 

@@ -3,7 +3,7 @@ import { checkProducts } from '../../ops/import/products';
 import { buildProduct, buildMerchant, buildRequest } from '../domain/builders';
 import { importExample, PRODUCT_ROW as GOOD, useOps } from './run';
 
-const ops = useOps({ partners: ['P100001'], merchants: ['M300001'] });
+const ops = useOps({ partners: ['P100001'], merchants: ['M300001', 'M300009'] });
 
 test('the documented examples import as they stand, and change nothing the second time', async () => {
   const first = [
@@ -77,6 +77,34 @@ describe('importing products again', () => {
       active: false,
       display_order: 9,
     });
+  });
+
+  test('each of hundreds gets its own next version and place, also one that was set back', async () => {
+    const rows = Array.from({ length: 501 }, (_, nth) => ({
+      ...GOOD,
+      merchant_id: 'M300009',
+      credit_product: `Plan ${nth}`,
+      display_order: nth,
+    }));
+    const priced = (apr: string) => rows.map((row, nth) => (nth % 2 === 0 ? { ...row, apr } : row));
+    await ops.import('products', rows);
+    await ops.import('products', priced('8.9'));
+    await ops.database.sql`update products set current_version = 1 where credit_product = 'Plan 0'`;
+    const moved = priced('7.9').map((row, nth) =>
+      nth % 5 === 0 ? { ...row, display_order: 900 + nth } : row,
+    );
+    expect((await ops.import('products', moved)).json()).toMatchObject({ updated: 301, unchanged: 200 });
+    const found = await ops.database.sql`
+      select p.display_order as place, p.current_version as version, v.apr_basis_points as apr
+      from products p join product_versions v on v.product_id = p.product_id and v.version = p.current_version
+      where merchant_id = 'M300009' order by display_order % 900`;
+    expect(found.map((one) => ({ ...one }))).toEqual(
+      rows.map((_, nth) => ({
+        place: nth % 5 === 0 ? 900 + nth : nth,
+        version: nth % 2 === 0 ? 3 : 1,
+        apr: nth % 2 === 0 ? 790 : 990,
+      })),
+    );
   });
 
   test('repairs a product whose current version is lost', async () => {

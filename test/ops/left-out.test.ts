@@ -1,4 +1,4 @@
-import { loadProductsOf, addVersion, setProductActive } from '../../db/catalogue/products';
+import { loadProductsOf, setProductActive, updateProducts } from '../../db/catalogue/products';
 import { useApi } from '../support/api';
 import { addMerchant } from '../support/merchants';
 import { opsJson } from './run';
@@ -43,7 +43,9 @@ test('a quote says to operators which product it left out, and why, by the terms
   // What is changed or added afterwards says nothing about this quote.
   for (const product of await loadProductsOf(database.db, ['M100001']))
     if (product.definition !== null && product.creditProduct === 'Large')
-      await addVersion(database.db, product, { ...product.definition, minLoanPence: 10_000 });
+      await updateProducts(database.db, [
+        { ...product, definition: { ...product.definition, minLoanPence: 10_000 } },
+      ]);
   expect(await found()).toEqual(expected);
   expect((await leftOut()).map(({ version }) => version)).toEqual([1, 1, 1, 1, 1, 1, 1]);
 });
