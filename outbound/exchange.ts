@@ -59,6 +59,8 @@ export function exchange(
       createConnection: () => socket,
       hostname,
       port,
+      // Where no agent says it, Node takes every port for an unusual one and adds it to Host.
+      defaultPort: 443,
       path,
       headers: { ...ALWAYS, ...headers, 'Content-Length': body.length },
       maxHeaderSize: MAX_HEAD_BYTES,

@@ -1,7 +1,19 @@
 import type { Socket } from 'node:net';
+import { connect } from 'node:tls';
 import { gzipSync } from 'node:zlib';
+import { Connection, exchange } from '../../outbound/exchange';
 import { until } from '../../testbed/until';
-import { closeAll, closeLater, flood, HOST, post, sendOnce, served, startReceiver } from './partner';
+import {
+  authority,
+  closeAll,
+  closeLater,
+  flood,
+  HOST,
+  post,
+  sendOnce,
+  served,
+  startReceiver,
+} from './partner';
 
 afterEach(closeAll);
 
@@ -40,6 +52,22 @@ test('the partner gets the body byte for byte, our headers, and its own name', a
     },
   });
   expect(result.outcome.durationMs).toBeGreaterThan(0);
+});
+
+test('the usual port is not part of Host, which Envoy compares with its domains as it is', async () => {
+  let host: string | undefined;
+  const receiver = closeLater(
+    await startReceiver(({ headers }, response) => {
+      ({ host } = headers);
+      response.end();
+    }),
+  );
+  const at = { host: '127.0.0.1', port: receiver.port, servername: HOST, ca: (await authority).cert };
+  const connection = new Connection(connect(at), receiver.url, () => undefined);
+  const request = { path: '/hook', headers: {}, body: Buffer.from('{}'), headersMs: 5_000, keep: false };
+  const { signal } = new AbortController();
+  await exchange(connection, { ...request, hostname: HOST, port: 443 }, signal);
+  expect(host).toBe(HOST);
 });
 
 it.each([301, 302, 303, 307, 308])('%d is not followed, wherever it leads', async (status) => {
