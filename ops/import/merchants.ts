@@ -7,7 +7,7 @@ import { TEST_MERCHANTS } from '../../domain/test-merchants';
 import { merchantView } from '../catalogue-view';
 import { differences, type Difference } from '../output';
 import { merchantRowSchema, type MerchantRow } from './row-schemas';
-import { checkForm, refuseFaults, shareWarning, takeImportTurn, warnings } from './rows';
+import { checkForm, refuseFaults, shareWarning, takeImportTurn, valuesOf, warnings } from './rows';
 import type { Fault, ImportOptions, ParsedRow, ReportedChange } from './rows';
 
 interface PlannedMerchant {
@@ -29,7 +29,7 @@ export async function importMerchants(db: DbOrTransaction, rows: readonly unknow
   return db.transaction(async (tx) => {
     await takeImportTurn(tx);
     const planned = await planMerchants(tx, parsed, faults);
-    refuseFaults([...faults, ...(await checkPartners(tx, parsed, planned))]);
+    refuseFaults([...faults, ...(await checkPartners(tx, valuesOf(rows, 'partners', faults), planned))]);
     const writing = planned.filter(({ isNew, fields }) => isNew || fields.length > 0);
     if (!options.dryRun) await write(tx, writing, options);
     return { rows: planned.length, changes: writing.map(reported) };
@@ -119,18 +119,18 @@ function hiddenListWarning(row: MerchantRow, after: MerchantFields, before?: Mer
     : null;
 }
 
+/** @param named rows and the partners that they name */
 async function checkPartners(
   tx: DbOrTransaction,
-  parsed: readonly ParsedRow<MerchantRow>[],
+  named: readonly [number, string][],
   planned: readonly PlannedMerchant[],
 ): Promise<Fault[]> {
-  const named = new Set(parsed.flatMap(({ value }) => value.partners ?? []));
-  const known = await existingPartnerIds(tx, [...named]);
-  const faults: Fault[] = [];
-  for (const [at, { row, after }] of planned.entries()) {
+  const known = await existingPartnerIds(tx, [...new Set(named.map(([, id]) => id))]);
+  const faults: Fault[] = named
+    .filter(([, id]) => !known.has(id))
+    .map(([row, id]) => ({ row, field: 'partners', message: `${id} does not exist` }));
+  for (const { row, after } of planned) {
     const fault = (field: string, message: string) => faults.push({ row, field, message });
-    for (const id of parsed[at]?.value.partners ?? [])
-      if (!known.has(id)) fault('partners', `${id} does not exist`);
     if (after.partnerAccess === 'restricted' && after.partnerIds.length === 0)
       fault('partners', 'must name at least one partner when partner_access is restricted');
     if (after.partnerAccess === 'all' && after.partnerIds.length > 0)

@@ -11,7 +11,7 @@ import { TEST_LENDERS, TEST_MERCHANTS } from '../../domain/test-merchants';
 import { versionView } from '../catalogue-view';
 import { differences, printable, snakeCase, type Difference } from '../output';
 import { productRowSchema, toProductDefinition, type StatedProduct } from './row-schemas';
-import { checkForm, refuseFaults, shareWarning, takeImportTurn, warnings } from './rows';
+import { checkForm, refuseFaults, shareWarning, takeImportTurn, valuesOf, warnings } from './rows';
 import type { Fault, ImportOptions, ReportedChange } from './rows';
 
 interface CheckedProduct {
@@ -37,19 +37,21 @@ export async function importProducts(db: DbOrTransaction, rows: readonly unknown
   const { checked, faults } = checkProducts(rows);
   return db.transaction(async (tx) => {
     await takeImportTurn(tx);
-    const ids = [...new Set(checked.map(({ merchantId }) => merchantId))];
+    const merchantIds = new Map(valuesOf(rows, 'merchant_id', faults));
+    const lenders = valuesOf(rows, 'lender', faults);
+    const ids = [...new Set(merchantIds.values())];
     const known = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
     const stored = await loadProductsOf(tx, ids);
     const named = nameProducts(checked, stored, faults);
     const lenderNames = new Map((await listLenders(tx)).map(({ lender, name }) => [lender, name]));
-    for (const { row, merchantId, definition } of checked) {
+    for (const [row, merchantId] of merchantIds)
       if (!known.has(merchantId))
         faults.push({ row, field: 'merchant_id', message: `${merchantId} does not exist` });
-      if (!lenderNames.has(definition.lender)) {
-        const message = `${definition.lender} is no lender's key: ops lenders list shows them`;
+    for (const [row, lender] of lenders)
+      if (!lenderNames.has(lender)) {
+        const message = `${lender} is no lender's key: ops lenders list shows them`;
         faults.push({ row, field: 'lender', message });
       }
-    }
     refuseFaults(faults);
     const planned = plan(named, stored, lenderNames);
     const writing = planned.filter(

@@ -135,6 +135,20 @@ export function checkForm<S extends z.ZodType>(
   return { parsed, faults };
 }
 
+/** A field's texts, or those of its list, with their rows: also of rows that are at fault elsewhere, so that one try names all faults. */
+export function valuesOf(rows: readonly unknown[], field: string, faults: readonly Fault[]) {
+  const wrong = new Set(faults.map((fault) => `${fault.row} ${fault.field}`));
+  return rows.flatMap((sent, index) => {
+    const value = (sent as Readonly<Record<string, unknown>> | null)?.[field];
+    const found: [string, unknown][] = Array.isArray(value)
+      ? value.map((one: unknown, at) => [`${field}.${at}`, one])
+      : [[field, value]];
+    return found.flatMap(([name, one]): [number, string][] =>
+      typeof one === 'string' && !wrong.has(`${index + 1} ${name}`) ? [[index + 1, one]] : [],
+    );
+  });
+}
+
 function toFaults(row: number, issue: z.core.$ZodIssue, sent: object, schema: z.ZodType): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys')
