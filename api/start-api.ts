@@ -10,6 +10,7 @@ import type { Config } from '../runtime/config/config';
 import { keepBeating } from '../runtime/beat';
 import { reportLogin } from '../runtime/login';
 import { openTogether, type Closers } from '../runtime/closers';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { openTracing } from '../runtime/telemetry/tracing';
 import { startLoop, withTimeout } from '../timing/timing';
 import { buildApp } from './app';
@@ -73,9 +74,10 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     isCatalogueTrusted: () => catalogue.trusted(),
     quotesWaiting: () => writer.waiting(),
   });
+  const repeats = repeatedWarnings(logger);
   const redis = config.REDIS_URL
     ? connectRedis(config.REDIS_URL, options.redisTimeoutMs ?? REDIS_TIMEOUT_MS, (error) =>
-        logger.warn({ err: error }, 'redis'),
+        repeats.warn({ err: error }, 'redis'),
       )
     : null;
   closers.add(() => redis?.disconnect());
@@ -84,7 +86,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     redis,
     onFallback: (cause) => {
       metrics.rateLimitFallbacks.inc();
-      logger.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
+      repeats.warn({ err: cause }, 'redis did not answer: rate limits are counted in memory');
     },
   });
   const attempts = createAttemptWatch();
@@ -95,7 +97,10 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     attempts,
     onError: (error) => {
       metrics.catalogueErrors.inc();
-      logger.warn({ err: error }, 'the catalogue cannot be kept in memory for now: reading Postgres instead');
+      repeats.warn(
+        { err: error },
+        'the catalogue cannot be kept in memory for now: reading Postgres instead',
+      );
     },
   });
   closers.add(() => catalogue.close());

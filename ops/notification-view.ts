@@ -86,7 +86,7 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
     case 'attempt_overdue':
       return [
         `attempt overdue${days}`,
-        `its next attempt was due at ${utcText(now.since)} and has not begun: is a worker running, and Temporal there?`,
+        `its next attempt was due at ${utcText(now.since)} and has not begun: no worker runs, Temporal is away, or no key signs it; the log of the workers says which`,
       ];
     case 'starting':
       return ['starting', 'a worker has taken it, and its first attempt is about to begin'];
@@ -102,7 +102,7 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
     case 'not_started':
       return [
         'start fails',
-        'its workflow cannot be started, which is tried again every few seconds: is Temporal there?',
+        'its workflow cannot be started, which is tried again every few seconds; the log of the workers says why',
       ];
     case 'waiting_for_slot':
       return [

@@ -25,7 +25,10 @@ export function keepBeating(
 ) {
   const host = hostname();
   const inTime = (writing: Promise<unknown>) =>
-    withTimeout(writing, BEAT_TIMEOUT_MS, 'Postgres').catch(() => undefined);
+    withTimeout(writing, BEAT_TIMEOUT_MS, 'Postgres').then(
+      () => true,
+      () => false,
+    );
   const loop = startLoop({
     round: async () => {
       const temporal = (await worker?.reachesTemporal()) ?? false;
@@ -39,7 +42,8 @@ export function keepBeating(
     wake: (): void => loop.wake(),
     async stop(): Promise<void> {
       await loop.stop();
-      await inTime(writeStop(sql, about.processId));
+      // Once more: a process that only seems lost worries somebody for a quarter of an hour.
+      if (!(await inTime(writeStop(sql, about.processId)))) await inTime(writeStop(sql, about.processId));
     },
   };
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type NativeConnectionOptions } from '@temporalio/worker';
 import type { createActivities } from '../activities';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { faultText } from '../runtime/temporal/connect';
 import { askForHistories, lackOfSearchAttributes } from '../runtime/temporal/namespace';
 import { codeOptions, workflowCode } from '../runtime/temporal/workflow-code';
@@ -145,6 +146,7 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
   startDispatch: (client: Client) => Dispatch,
 ) {
   const { taskQueue, logger } = options;
+  const repeats = repeatedWarnings(logger);
   const { namespace } = options.temporal;
   const now = {
     session: null as WorkerSession | null,
@@ -205,7 +207,7 @@ export function keepSession<Dispatch extends { stop(): Promise<void> }>(
     everyMs: () => RECONNECT_MS[now.tries++] ?? LONGEST_RECONNECT_MS,
     onError(error) {
       now.fault = faultText(error);
-      logger.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
+      repeats.error({ err: error }, 'worker: no Temporal; notifications wait in Postgres');
     },
   });
   let stopped: Promise<void> | undefined;

@@ -3,6 +3,7 @@ import { ulid } from 'ulid';
 import { createActivities } from '../activities';
 import { watchRefusals } from '../activities/refusals';
 import { lastPaces } from '../db/endpoints/attempts';
+import { faultOfKeyRing } from '../db/endpoints/sealed-rows';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { NOTIFICATIONS_CHANNEL, readTrace, SOMETHING_IS_DUE } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
@@ -12,6 +13,7 @@ import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { keepBeating } from '../runtime/beat';
 import { reportLogin } from '../runtime/login';
 import { openTogether, type Closers } from '../runtime/closers';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { withTimeout } from '../timing/timing';
 import { createClockWatch } from './clock-watch';
 import { startDispatch } from './dispatch';
@@ -141,6 +143,7 @@ function start(options: WorkerOptions, closers: Closers) {
     const starting = [session.dispatch()?.dispatcher, keeper, overdueEvents, recoverer];
     return Promise.all(starting.map(async (one) => one?.stop()));
   });
+  const repeats = repeatedWarnings(logger);
   const feed = openChangeFeed({
     database: { url: options.databaseUrl, applicationName: 'pfqs worker' },
     channels: [NOTIFICATIONS_CHANNEL, ENDPOINTS_CHANNEL],
@@ -155,13 +158,13 @@ function start(options: WorkerOptions, closers: Closers) {
       else session.dispatch()?.dispatcher.hear(subject);
     },
     onError: (error) =>
-      logger.warn({ err: error }, 'the change feed is not connected: the dispatcher sweeps instead'),
+      repeats.warn({ err: error }, 'the change feed is not connected: the dispatcher sweeps instead'),
     monotonicMs,
   });
   closers.add(() => feed.close());
 
   const figures = startFigures(db, options.figuresEveryMs, (error) =>
-    logger.warn({ err: error }, 'figures could not be counted'),
+    repeats.warn({ err: error }, 'figures could not be counted'),
   );
   closers.add(() => figures.stop());
   createWorkerGauges(metrics.registry, {
@@ -173,11 +176,12 @@ function start(options: WorkerOptions, closers: Closers) {
     cutOffSince,
     buildIsCurrent,
   });
+  let opensSecrets = false;
   const { production } = options;
   void reportLogin(database.sql, 'worker', { logger, production, timeoutMs: databaseTimeoutMs });
   return {
     registry: metrics.registry,
-    /** @throws naming what is missing: Postgres, Temporal, its namespace or a search attribute. */
+    /** @throws naming what is missing: Postgres, a key, Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
       await withTimeout(sql`select 1`, 1_000, 'Postgres');
       const different = await differentFunctions(sql);
@@ -185,6 +189,10 @@ function start(options: WorkerOptions, closers: Closers) {
         throw new Error(
           `functions of the database are not those of this build (${different.join(', ')}): run migrate`,
         );
+      // Looked at until it fits: a release with another key must not take the place of workers that can sign.
+      const fault = opensSecrets ? null : await faultOfKeyRing(sql, options.keyRing);
+      if (fault !== null) throw new Error(`WEBHOOK_KEYS: ${fault}`);
+      opensSecrets = true;
       await session.checkReady();
     },
     close: (): Promise<void> => closers.close(),

@@ -81,6 +81,25 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
   return { found, byKey, unreadable };
 }
 
+/** Of each key: one damaged secret says nothing about it. */
+const TRIED = 20;
+const IN_USE = `
+  select secret_id as id, key_id as "keyId", ciphertext, json_build_object('endpointId', endpoint_id, 'secretId', secret_id) as place
+  from (
+    select s.*, row_number() over (partition by s.key_id order by s.secret_id desc) as nth
+    from webhook_secrets s join webhook_endpoints e using (endpoint_id)
+    where e.state = 'active' and (s.expires_at is null or s.expires_at > service_now())) newest
+  where nth <= ${TRIED}`;
+
+/** @returns why a key ring cannot sign for endpoints, as it opens no secret under one of their keys; null: it can. */
+export async function faultOfKeyRing(reader: Reader, keyRing: KeyRing): Promise<string | null> {
+  const rows = await runPrepared<SealedRow>(reader, IN_USE);
+  const opened = rows.map((row) => ({ keyId: row.keyId, ...openRow(keyRing, row) }));
+  const good = new Set(opened.flatMap((one) => ('secret' in one ? [one.keyId] : [])));
+  const bad = opened.find(({ keyId }) => !good.has(keyId));
+  return bad !== undefined && 'reason' in bad ? bad.reason : null;
+}
+
 /** Rows of one transaction: few, so that no rotation waits long. */
 const RESEALED_AT_ONCE = 100;
 

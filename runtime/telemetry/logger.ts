@@ -94,30 +94,32 @@ export function logTo(dest: number | string) {
   return output;
 }
 
-/** Logs a repeated warning at once, then once a minute. Messages that differ only in figures are the same. */
-export function repeatedWarnings(logger: Pick<Logger, 'warn'>, everyMs = 60_000) {
+/** Logs a repeated warning or error at once, then once a minute. Messages that differ only in figures are the same. */
+export function repeatedWarnings(logger: Pick<Logger, 'warn' | 'error'>, everyMs = 60_000) {
   const silent = new Map<string, { leftOut: number; last: readonly [details: object, message: string] }>();
 
-  function warn(details: object, message: string): void {
-    const name = message.replaceAll(/\d+/g, 'N');
-    const known = silent.get(name);
-    if (known !== undefined) {
-      known.leftOut += 1;
-      known.last = [details, message];
-      return;
-    }
-    logger.warn(details, message);
-    silent.set(name, { leftOut: 0, last: [details, message] });
-    const timer = setInterval(() => {
-      const { leftOut = 0, last } = silent.get(name) ?? {};
-      if (leftOut === 0 || last === undefined) {
-        clearInterval(timer);
-        silent.delete(name);
+  const say =
+    (level: 'warn' | 'error') =>
+    (details: object, message: string): void => {
+      const name = message.replaceAll(/\d+/g, 'N');
+      const known = silent.get(name);
+      if (known !== undefined) {
+        known.leftOut += 1;
+        known.last = [details, message];
         return;
       }
-      silent.set(name, { leftOut: 0, last });
-      logger.warn({ ...last[0], leftOut }, last[1]);
-    }, everyMs).unref();
-  }
-  return { warn };
+      logger[level](details, message);
+      silent.set(name, { leftOut: 0, last: [details, message] });
+      const timer = setInterval(() => {
+        const { leftOut = 0, last } = silent.get(name) ?? {};
+        if (leftOut === 0 || last === undefined) {
+          clearInterval(timer);
+          silent.delete(name);
+          return;
+        }
+        silent.set(name, { leftOut: 0, last });
+        logger[level]({ ...last[0], leftOut }, last[1]);
+      }, everyMs).unref();
+    };
+  return { warn: say('warn'), error: say('error') };
 }

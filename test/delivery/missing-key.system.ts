@@ -1,12 +1,15 @@
 import { until } from '../../testbed/until';
 import { newKeyRingText, standingOf, storeStatus } from '../../testbed/notifications';
+import { startTestWorker } from '../support/delivery';
 import { useWorkers } from '../support/service';
+import { testTemporal } from '../support/temporal';
 
-const { database, newPartner, receiver, start, stop } = useWorkers();
+const temporal = testTemporal();
+const { database, newPartner, receiver, start, stop, taskQueue, workers } = useWorkers(temporal);
 
 test('a worker that lacks the key makes no attempt, and one that has it delivers', async () => {
-  const partnerId = await newPartner();
   const stranger = await start({ WEBHOOK_KEYS: newKeyRingText() });
+  const partnerId = await newPartner();
   const { notificationId } = await storeStatus(database, { partnerId });
   const complaints = () => stranger.logs.filter((line) => line.includes('is a key missing'));
   await until(() => complaints().length >= 3, 'three tries');
@@ -19,4 +22,15 @@ test('a worker that lacks the key makes no attempt, and one that has it delivers
   await until(async () => (await attempts())[0] === 'delivered', 'the delivery', 90_000);
   expect(await attempts()).toEqual(['delivered']);
   expect(receiver.received).toHaveLength(1);
+
+  // Where there are endpoints it does not get ready, so that a release with it stops.
+  const keys = newKeyRingText();
+  const late = await startTestWorker({ databaseUrl: database.url, temporal, taskQueue, receiver, keys });
+  workers.push(late);
+  await expect(late.worker.checkReady()).rejects.toThrow(/^WEBHOOK_KEYS: .*replaced under the same id/);
+  // One damaged secret among others says nothing of the key.
+  await newPartner();
+  await database.sql`update webhook_secrets set ciphertext = ${Buffer.alloc(40)} where endpoint_id in (
+    select endpoint_id from webhook_endpoints where partner_id = ${partnerId})`;
+  await start();
 }, 240_000);

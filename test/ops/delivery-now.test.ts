@@ -40,7 +40,9 @@ test('one that waits for its next attempt says when, and what was answered last;
   await ops.database.sql`
     update deliveries set next_attempt_at = service_now() - interval '1 minute' where notification_id = ${notificationId}`;
   expect((await show(notificationId)).now.doing).toBe('attempt_overdue');
-  expect(await showText(notificationId)).toContain('is a worker running, and Temporal there?');
+  expect(await showText(notificationId)).toContain(
+    'no worker runs, Temporal is away, or no key signs it; the log',
+  );
 });
 
 test('a paused one says by whom and since when, can be listed, and is counted at its endpoint', async () => {

@@ -3,7 +3,8 @@ import { repeatedWarnings } from '../../runtime/telemetry/logger';
 
 test('a warning that repeats is logged at once, then now and then with the number left out, whatever its figures', async () => {
   const logged: unknown[][] = [];
-  const { warn } = repeatedWarnings({ warn: (...line: unknown[]) => void logged.push(line) }, 50);
+  const log = (...line: unknown[]) => void logged.push(line);
+  const { warn } = repeatedWarnings({ warn: log, error: log }, 50);
   for (let nth = 0; nth < 40; nth += 1) warn({ nth }, `${nth} deliveries could not be started`);
   warn({}, 'another warning');
   const first = [
