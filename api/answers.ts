@@ -96,10 +96,22 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
 const hasCaller = (request: FastifyRequest) => 'caller' in request && request.caller !== undefined;
 
 const NOT_HTTP = refused('INVALID_REQUEST', 'The request is not valid HTTP.');
+const LINE_BREAK = refused(
+  'INVALID_REQUEST',
+  'The request is not valid HTTP: a header has a line break in it, such as one at the end of your key.',
+);
+const LONG_HEAD = refused('INVALID_REQUEST', 'The request line and headers are larger than 16 KiB.');
 const TOO_SLOW = refused(
   'INVALID_REQUEST',
   `The request did not arrive whole within ${REQUEST_TIMEOUT_MS / 1_000} seconds.`,
 );
+
+/** What an error of Node's server means. */
+function faultOf({ code, reason }: NodeJS.ErrnoException & { readonly reason?: string }): ApiError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return TOO_SLOW;
+  if (code === 'HPE_HEADER_OVERFLOW') return LONG_HEAD;
+  return reason?.endsWith('after header value') ? LINE_BREAK : NOT_HTTP;
+}
 
 // How long a connection is read after its last answer, in ms: a reset could destroy the answer.
 const LINGER_MS = 1_000;
@@ -131,7 +143,7 @@ export function answerBrokenRequests(
     // The event repeats for every chunk that still arrives.
     if (broken.has(socket)) return;
     broken.add(socket);
-    const fault = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? TOO_SLOW : NOT_HTTP;
+    const fault = faultOf(error);
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {
       closeAfter(answer, socket);

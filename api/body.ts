@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
 import { BODY_NOT_EMPTY, LONGEST_NAME, repeatedNames, type Validated } from '../contracts/validate';
-import { ApiError, refused } from './errors';
+import { ApiError, NOT_OF_JSON, refused } from './errors';
 
 /** Largest body in bytes. The largest valid one is under 3 KiB. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
@@ -31,6 +31,11 @@ export function knownQuery(app: FastifyInstance, read: (query: unknown) => Valid
 /** The routes of a scope accept no body, or an empty one of any type; else 400. */
 export function emptyBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
+  // Fastify would refuse one that is not a type, such as an empty one.
+  app.addHook('preParsing', ({ headers }, _reply, payload, done) => {
+    delete headers['content-type'];
+    done(null, payload);
+  });
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
     if (body.length === 0) done(null, undefined);
     else done(new ApiError(BODY_NOT_EMPTY), undefined);
@@ -56,7 +61,7 @@ export function jsonBody(app: FastifyInstance): void {
   app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
       if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? ''))
-        throw refused('INVALID_REQUEST', 'Content-Type must be application/json.');
+        throw NOT_OF_JSON;
       if (!isUtf8(body)) throw refused('INVALID_REQUEST', 'The body is not UTF-8: send JSON in UTF-8.');
       done(null, parse(body.toString()));
     } catch (error) {
@@ -70,6 +75,7 @@ const BYTE_ORDER_MARK = 'The body begins with a byte order mark (U+FEFF): send J
 const notJson = () => refused('INVALID_REQUEST', 'The body is not valid JSON.');
 
 function parse(text: string): unknown {
+  if (text === '') return undefined;
   // The parser below would ignore a byte order mark.
   if (text.charCodeAt(0) === 0xfeff) throw refused('INVALID_REQUEST', BYTE_ORDER_MARK);
   // The result is undefined for no JSON, and null for a refused name.

@@ -30,6 +30,7 @@ export const invalidField = (field: string, fault: string) =>
 
 const INTERNAL_ERROR = refused('INTERNAL_SERVER_ERROR');
 export const NO_SUCH_ENDPOINT = refused('NOT_FOUND');
+export const NOT_OF_JSON = refused('INVALID_REQUEST', 'Content-Type must be application/json.');
 
 /**
  * Turns anything thrown into the caller's error. All faults found by Fastify are `INVALID_REQUEST`, as
@@ -40,10 +41,11 @@ export function toApiError(thrown: unknown): ApiError {
   const status = (thrown as { statusCode?: unknown } | null)?.statusCode;
   if (typeof status === 'number' && status >= 400 && status < 500) {
     const code = (thrown as { code?: unknown }).code;
+    if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return NOT_OF_JSON;
     const message =
       code === 'FST_ERR_CTP_BODY_TOO_LARGE'
         ? 'The body is larger than 16 KiB.'
-        : 'The request could not be read: check its framing, its Content-Type and its body.';
+        : 'The request could not be read: check its framing and its body.';
     return new ApiError(refusal('INVALID_REQUEST', message), { cause: thrown });
   }
   return INTERNAL_ERROR;

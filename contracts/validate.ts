@@ -23,6 +23,7 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
     .filter(([, field]) => !(field as z.ZodType).safeParse(undefined).success)
     .map(([name]) => name);
   return (body) => {
+    if (body === undefined) return violation('INVALID_REQUEST', 'The body is empty.');
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       return violation('INVALID_REQUEST', 'The body must be a JSON object.');
     const sent = body as Record<string, unknown>;

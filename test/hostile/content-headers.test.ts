@@ -39,8 +39,10 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   const MADE_UP = ['application\t/json', '"application/json"', 'application/json\u00a0', '__proto__'];
   test.each(
     titled([...NO_TYPES, ...OTHERS, ...LISTS, ...FORMS, ...MADE_UP, `application/json${'x'.repeat(8_000)}`]),
-  )('%j is refused', async (_title, value) => {
-    expectBad(await post([`Content-Type: ${value}`]));
+  )('%j is refused, and the message says why', async (_title, value) => {
+    const answer = await post([`Content-Type: ${value}`]);
+    expectBad(answer);
+    expect(answer?.body.error.message).toContain('Content-Type');
   });
 
   test('none is refused, and so is a multipart body', async () => {
@@ -94,10 +96,18 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   });
 });
 
-test('where there is no body it says nothing', async () => {
-  const parts = { line: 'POST /v1/notifications/test HTTP/1.1', headers: ['Content-Encoding: gzip'] };
+test('where there is no body they say nothing', async () => {
+  const line = 'POST /v1/notifications/test HTTP/1.1';
+  const headers = ['Content-Encoding: gzip'];
   for (const without of [['content-type', 'content-length'], []])
-    expectRefusal(await target.send({ ...parts, body: '', without }), 409, 'WEBHOOK_NOT_REGISTERED');
-  const some = await target.send({ ...parts, body: 'x' });
+    expectRefusal(await target.send({ line, headers, body: '', without }), 409, 'WEBHOOK_NOT_REGISTERED');
+  // As clients send it that take an empty type, or one of Accept.
+  for (const type of ['', 'json', 'application/json, text/plain, */*']) {
+    const parts = { line, headers: [`Content-Type: ${type}`], without: ['content-type'] };
+    expectRefusal(await target.send({ ...parts, body: '' }), 409, 'WEBHOOK_NOT_REGISTERED');
+    const refused = await target.send({ ...parts, body: '{}' });
+    expect(refused?.body.error.message).toBe('The body must be empty.');
+  }
+  const some = await target.send({ line, headers, body: 'x' });
   expect(some?.body.error.message).toContain('Content-Encoding');
 });

@@ -226,14 +226,18 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       }
     });
 
+    const LINE_BREAK = 'a line break in it, such as one at the end of your key';
     test.each([
-      ['1 MB', `Authorization: Bearer ${'x'.repeat(1_000_000)}`],
-      ['a NUL', 'Authorization: Bearer KEY\0'],
-      ['a fold', 'Authorization: Bearer\r\n KEY'],
-      ['a line feed', 'Authorization: Bearer\nKEY'],
-      ['a space before the colon', 'Authorization : Bearer KEY'],
-    ])('%s is not HTTP as we read it: 400', async (_what, line) => {
-      expectBad(await authorized(line));
+      ['1 MB', `Authorization: Bearer ${'x'.repeat(1_000_000)}`, 'larger than 16 KiB'],
+      ['a NUL', 'Authorization: Bearer KEY\0', 'not valid HTTP'],
+      ['a fold', 'Authorization: Bearer\r\n KEY', LINE_BREAK],
+      ['a line feed', 'Authorization: Bearer\nKEY', LINE_BREAK],
+      ['a line feed at the end', 'Authorization: Bearer KEY\n', LINE_BREAK],
+      ['a space before the colon', 'Authorization : Bearer KEY', 'not valid HTTP'],
+    ])('%s is not HTTP as we read it: 400', async (_what, line, message) => {
+      const answer = await authorized(line);
+      expectBad(answer);
+      expect(answer?.body.error.message).toContain(message);
     });
 
     test('every refusal of a well-formed key reads the same', async () => {
