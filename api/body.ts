@@ -60,8 +60,7 @@ export function jsonBody(app: FastifyInstance): void {
   const types = ['application/json', '*'];
   app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer, done) => {
     try {
-      if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? ''))
-        throw NOT_OF_JSON;
+      if (!JSON_MEDIA_TYPE.test(request.headers['content-type'] ?? '')) throw NOT_OF_JSON;
       if (!isUtf8(body)) throw refused('INVALID_REQUEST', 'The body is not UTF-8: send JSON in UTF-8.');
       done(null, parse(body.toString()));
     } catch (error) {

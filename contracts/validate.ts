@@ -11,6 +11,9 @@ export const violation = <Code extends AnyErrorCode>(code: Code, ...given: Given
   violation: refusal(code, ...given),
 });
 
+/** PHP's clients send a key as it is, and HAProxy takes a line feed for the end of a line. */
+const NO_BODY = 'The body is empty: was it sent? A line break at the end of your key would cut it off.';
+
 /** Of a call that takes no body. */
 export const BODY_NOT_EMPTY = refusal('INVALID_REQUEST', 'The body must be empty.');
 
@@ -23,7 +26,7 @@ export function bodyValidator<S extends z.ZodObject>(schema: S): (body: unknown)
     .filter(([, field]) => !(field as z.ZodType).safeParse(undefined).success)
     .map(([name]) => name);
   return (body) => {
-    if (body === undefined) return violation('INVALID_REQUEST', 'The body is empty.');
+    if (body === undefined) return violation('INVALID_REQUEST', NO_BODY);
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       return violation('INVALID_REQUEST', 'The body must be a JSON object.');
     const sent = body as Record<string, unknown>;

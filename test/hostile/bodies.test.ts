@@ -160,9 +160,9 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
   test('no body, a byte order mark and an encoding other than UTF-8 are named', async () => {
     const { body } = target.requests[listener];
     const said = async (sent: string | Buffer) => (await send(sent))?.body.error.message;
-    expect(await said('')).toBe('The body is empty.');
+    expect(await said('')).toContain('The body is empty');
     const none = await target.send({ body: '', without: ['content-type', 'content-length'] }, listener);
-    expect(none?.body.error.message).toBe('The body is empty.');
+    expect(none?.body.error.message).toContain('The body is empty');
     expect(await said(`\ufeff${body}`)).toContain('begins with a byte order mark');
     expect(await said(Buffer.from(`\ufeff${body}`, 'utf16le'))).toContain('send JSON in UTF-8');
   });

@@ -66,17 +66,23 @@ describe('answers', () => {
   });
 
   test.each([
-    ['two Hosts', () => quoteBytes(api, { headers: ['Host: evil.example'] })],
-    ['an ESC in the path', () => Buffer.from('GET /\x1b[31m HTTP/1.1\r\nHost: a\r\n\r\n')],
-    ['no HTTP', () => Buffer.from('NONSENSE\r\n\r\n')],
-  ])('are none where the parser of HAProxy 2.6 refuses: %s', async (_what, bytes) => {
+    ['two Hosts', () => quoteBytes(api, { headers: ['Host: evil.example'] }), 400],
+    ['an ESC in the path', () => Buffer.from('GET /\x1b[31m HTTP/1.1\r\nHost: a\r\n\r\n'), 400],
+    ['no HTTP', () => Buffer.from('NONSENSE\r\n\r\n'), 400],
+    ['the beginning of HTTP/2', () => Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 400],
+    [
+      'a coding of the transfer besides chunked',
+      () => quoteBytes(api, { without: ['content-length'], headers: ['Transfer-Encoding: gzip, chunked'] }),
+      422,
+    ],
+  ])('are none where the parser of HAProxy 2.6 refuses: %s', async (_what, bytes, status) => {
     const before = apiLines().length;
     expect(await exchange(target, bytes(), { untilClosed: true })).toMatchObject({
       answers: [],
       closed: true,
     });
     expect(apiLines()).toHaveLength(before);
-    await until(() => proxyLines().at(-1)?.status === 400, 'its line');
+    await until(() => proxyLines().at(-1)?.status === status, 'its line');
   });
 
   test('speak HTTP/1.1, with forward secrecy', async () => {
