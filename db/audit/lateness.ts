@@ -20,9 +20,11 @@ const BOUNDS = `
   select ${ms('service_now()')} as "nowMs", 'ntf_' || ulid_floor($1::text::timestamptz) as low,
     'ntf_' || ulid_floor($2::text::timestamptz) as high`;
 
-// Past holds and pauses of a notification `n`, pauses of its partner, and all outages.
+// Past holds and pauses of a notification `n`, pauses of its partner, and all outages. The first table's index has the
+// collation of the database, not that of ids.
 const INTERRUPTED = `
-  select kind as why, reason as what, began_at, ended_at from delivery_intervals where notification_id = n.notification_id
+  select kind as why, reason as what, began_at, ended_at from delivery_intervals i
+    where i.notification_id = n.notification_id collate "default"
   union all select 'paused', paused_by, paused_at, resumed_at from delivery_pauses p
     where p.partner_id = n.partner_id and p.environment = n.environment
   union all select 'our_outage', kind, began_at, ended_at from outages

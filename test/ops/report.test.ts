@@ -1,3 +1,4 @@
+import { reportEvents } from '../../db/audit/lateness';
 import { endNotification } from '../../db/notifications/attempt';
 import { releaseHeld } from '../../db/notifications/hold';
 import { claimAll } from '../support/claims';
@@ -123,4 +124,22 @@ test('so long ago is reckoned by the clock of the database, which times the even
   expect([events, new Date(since).getTime() > Date.now()]).toEqual([[], true]);
   const older = await ops.json('notifications report --since 3h --until 1h --partner', partnerId);
   expect(older.events).toMatchObject([{ notification_id: id }]);
+});
+
+test('of past holds it reads those of its events alone', async () => {
+  const at = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const span = { since: at(-60_000), until: at(60_000) };
+  await database.sql`
+    insert into delivery_intervals
+    select 'ntf_' || lpad(i::text, 26, '0'), 'held', 'endpoint_gone', now(), now() from generate_series(1, 5000) i`;
+  await database.sql`analyze delivery_intervals`;
+  await store();
+  const read = await database.db.transaction(async (tx) => {
+    expect(await reportEvents(tx, { partnerId, ...span, limit: 10 })).toHaveLength(1);
+    const [row] = await tx.execute<{ read: number }>(
+      `select seq_tup_read::int as read from pg_stat_xact_user_tables where relname = 'delivery_intervals'`,
+    );
+    return row?.read;
+  });
+  expect(read).toBe(0);
 });
