@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { CATALOGUE_CHANNEL, openChangeFeed } from '../../db/postgres/change-feed';
 import { connectDatabase, type Database } from '../../db/postgres/connect';
+import { migrateDatabase } from '../../db/postgres/migrate';
 
 /** The run's Postgres: its address is in the environment, as test files live in other processes. */
 export const SERVER_URL = 'PFQS_TEST_POSTGRES';
@@ -21,16 +22,24 @@ export interface TestDatabase {
 /** Any fixed number. Held while a clone is made: Postgres allows one copy of a source at a time. */
 const CLONE_LOCK = 5_310_224_871;
 
-/** A migrated database of one's own, cloned from the template in some tens of milliseconds. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A migrated database of one's own, cloned from the template in some tens of milliseconds.
+ * @param locale with it one that sorts text as this language does, of ICU; it is migrated, in seconds
+ */
+export async function createTestDatabase(locale?: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asAdministrator(async (sql) => {
+    if (locale !== undefined)
+      return void (await sql.unsafe(
+        `create database ${name} template template0 locale_provider icu icu_locale '${locale}' locale 'C'`,
+      ));
     await sql`select pg_advisory_lock(${CLONE_LOCK})`;
     // file_copy: with fsync off a copy of the files costs less than writing all pages to the log.
     await sql.unsafe(`create database ${name} template template_quotes strategy file_copy`);
   });
   const url = new URL(testServerUrl());
   url.pathname = `/${name}`;
+  if (locale !== undefined) await migrateDatabase(url.href);
   return {
     url: url.href,
     close: () =>
@@ -92,8 +101,9 @@ export const catalogueFeed = (url: string, onChange: (subject: string) => void) 
 
 export async function openTestDatabase(
   more: Parameters<typeof openDatabaseAt>[1] = {},
+  locale?: string,
 ): Promise<OpenTestDatabase> {
-  const clone = await createTestDatabase();
+  const clone = await createTestDatabase(locale);
   const database = openDatabaseAt(clone.url, { poolSize: 4, ...more });
   return {
     ...database,

@@ -128,22 +128,36 @@ test('what has not ended stays however old it is, with its attempts and its body
   expect(await partitions()).not.toContain(`notifications_${monthOf(PAST_ALL)}`);
 });
 
-test('the quote of an application that may still become something stays, and goes once that is settled', async () => {
-  await makePastMonth(database, monthOf(PAST_ALL));
-  const ofOpen = await storeOldQuote(database, PAST_ALL);
-  await storeOldQuote(database, PAST_ALL);
-  await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
-  await database.sql`
+/** Ids of these days begin with `qte_01CH`, and Czech sorts CH after H. */
+const CZECH = Math.floor((Date.now() - Date.UTC(2018, 5, 30)) / 86_400_000);
+
+test.each([
+  ['by code point', undefined, PAST_ALL],
+  ['as Czech does', 'cs-CZ', CZECH],
+])(
+  'the quote of an application that has not ended stays, in a database that sorts %s',
+  async (_as, locale, daysAgo) => {
+    if (locale !== undefined) {
+      await database.close();
+      database = await openTestDatabase({}, locale);
+      await keepRetentionDays(database.db, { days: DAYS, shorten: true });
+    }
+    await makePastMonth(database, monthOf(daysAgo));
+    const ofOpen = await storeOldQuote(database, daysAgo);
+    await storeOldQuote(database, daysAgo);
+    await createPartner(database.db, { partnerId: 'P100001', name: 'Example' });
+    await database.sql`
     insert into credit_applications (application_id, lender, lender_reference, quote_id, partner_id, environment, merchant_id,
       loan_pence, deposit_pence, state)
     select 'app_x', lender, 'A1B2C3D4', ${ofOpen}, 'P100001', 'live', 'M123456', 100000, 0, 'signed'
     from lenders order by lender limit 1`;
-  expect((await countExpired(database.db)).at(-1)).toMatchObject({ rows: 1, staying: 1, months: [] });
-  expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [] });
-  expect(await ids('quotes')).toEqual([ofOpen]);
-  await database.sql`update credit_applications set state = 'completed'`;
-  expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [`quotes_${monthOf(PAST_ALL)}`] });
-});
+    expect((await countExpired(database.db)).at(-1)).toMatchObject({ rows: 1, staying: 1, months: [] });
+    expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [] });
+    expect(await ids('quotes')).toEqual([ofOpen]);
+    await database.sql`update credit_applications set state = 'completed'`;
+    expect(await step('quotes')).toMatchObject({ removed: 1, dropped: [`quotes_${monthOf(daysAgo)}`] });
+  },
+);
 
 test('payloads are emptied by the day and their rows stay; what lost its body cannot be sent again', async () => {
   const past = await storeOldNotification(database, PAST_PAYLOADS);
