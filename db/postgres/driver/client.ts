@@ -30,16 +30,20 @@ const textArray = {
 
 /**
  * What statements of this service and postgres.js rely on, whatever a server, database or login has as its default: bytea
- * is parsed as hex, tables are found by their names alone, and a transaction sees what others have committed meanwhile. A
- * number has all its digits, and a pool keeps its idle connections: one that the server ends as a statement comes loses it.
+ * is parsed as hex and a day as `2026-01-31`, a backslash in quotes is one, tables are found by their names alone, and a
+ * transaction sees what others have committed meanwhile. A number has all its digits, and a pool keeps its idle connections:
+ * one that the server ends as a statement comes loses it.
  */
 const SESSION = {
+  array_nulls: 'on',
   bytea_output: 'hex',
   default_transaction_isolation: 'read committed',
   extra_float_digits: 1,
   idle_session_timeout: 0,
   row_security: 'on',
   search_path: 'public',
+  standard_conforming_strings: 'on',
+  DateStyle: 'ISO',
 } as const;
 
 /**

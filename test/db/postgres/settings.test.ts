@@ -1,29 +1,35 @@
 import { createPartner } from '../../../db/catalogue/partners';
+import { listProducts } from '../../../db/catalogue/products';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { startTestApi } from '../../support/api';
 import { openDatabaseAt, useDatabase } from '../../support/database';
+import { addMerchant } from '../../support/merchants';
 import { migrationsWith } from '../../support/migrations';
 import { until } from '../../../testbed/until';
 
 /** Whoever administers a server may have given it, or the database, other defaults, for other software. */
 const DEFAULTS = {
+  array_nulls: 'off',
   bytea_output: 'escape',
+  DateStyle: 'German',
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
   idle_session_timeout: '1ms',
   lock_timeout: '3s',
   row_security: 'off',
   search_path: 'elsewhere',
+  standard_conforming_strings: 'off',
   statement_timeout: '3s',
   transaction_timeout: '3s',
 };
 
 const database = useDatabase();
-beforeAll(async () => {
-  const name = new URL(database.url).pathname.slice(1);
+const nameOf = (url: string) => new URL(url).pathname.slice(1);
+async function setDefaults(name: string): Promise<void> {
   for (const [setting, value] of Object.entries(DEFAULTS))
     await database.sql.unsafe(`alter database ${name} set ${setting} = '${value}'`);
-});
+}
+beforeAll(() => setDefaults(nameOf(database.url)));
 
 test('a partner gets a quote, and reads its notifications', async () => {
   const api = await startTestApi({ databaseUrl: database.url });
@@ -35,6 +41,30 @@ test('a partner gets a quote, and reads its notifications', async () => {
   } finally {
     await api.close();
   }
+});
+
+test('days are read as they were stored', async () => {
+  const beside = openDatabaseAt(database.url);
+  const definition = { validFrom: '2026-01-31', validTo: null };
+  await addMerchant(beside, 'M300001', { products: [definition] });
+  const filter = { merchantId: 'M300001', limit: 9 };
+  expect(await listProducts(beside.db, filter)).toMatchObject([{ definition }]);
+  await beside.close();
+});
+
+test('texts are null or not as they were sent, and a first migration stores them as they are written', async () => {
+  const name = `${nameOf(database.url)}_first`;
+  await database.sql.unsafe(`create database ${name}`);
+  await setDefaults(name);
+  const first = openDatabaseAt(database.url.replace(nameOf(database.url), name));
+  await migrateDatabase(first.url);
+  const formats = await first.sql`select distinct reference_format as format from lenders order by 1`;
+  expect(formats.map(({ format }) => format as string)).toEqual(['[A-Za-z0-9]{8}', '\\d{7}']);
+  expect([...(await first.sql`select ${[null, 'null']}::text[] as texts`)]).toEqual([
+    { texts: [null, 'null'] },
+  ]);
+  await first.close();
+  await database.sql.unsafe(`drop database ${name} with (force)`);
 });
 
 test('partners that are created at once have ids of their own', async () => {
