@@ -364,7 +364,7 @@ const errorBodySchema = <Code extends string, Details extends z.ZodType>(
         details: details.optional(),
       }),
     })
-    .meta({ id: 'ApiError', description: 'Every error has this form.' });
+    .meta({ id: 'ErrorResponse', description: 'Every error has this form.' });
 
 export const errorSchema = errorBodySchema(REFUSALS, errorDetailsSchema);
 export const internalErrorSchema = errorBodySchema(INTERNAL_REFUSALS, internalErrorDetailsSchema);

@@ -19,6 +19,7 @@ import { generateWebhookSecret } from '../../db/endpoints/secrets';
 import { signatureHeaders } from '../../domain/webhook';
 import { generateKeyPair } from '../../db/endpoints/key-pairs';
 import { quoteExamples, quoteResponseSchema } from '../../contracts/quote-response';
+import committedInternally from '../../contracts/internal-openapi.json';
 import committed from '../../contracts/openapi.json';
 import { useApi } from '../support/api';
 import { exampleCall } from '../support/contract';
@@ -50,6 +51,13 @@ function examplesOf(one: Operation<never>, status: number): Examples {
   ];
   return documented?.responses[status]?.content['application/json'].examples ?? {};
 }
+
+test('no schema has the name of a class that generated clients bring along', () => {
+  // A Ruby client of openapi-generator could not be loaded for an ApiError of ours (its issue 10650).
+  const theirs = ['ApiClient', 'ApiError', 'ApiException', 'ApiResponse', 'Configuration', 'Error'];
+  for (const { components } of [committed, committedInternally])
+    expect(Object.keys(components.schemas).filter((name) => theirs.includes(name))).toEqual([]);
+});
 
 test.each(partnerOperations.map((one) => [one.id, one] as const))(
   '%s is refused with 400 as its own examples show',

@@ -74,7 +74,7 @@ function contractOf(document: { readonly paths: object }): (call: Call, answer: 
     if (answer.headers['x-request-id'] === undefined) throw new Error('X-Request-Id is missing');
     if (responses === undefined) {
       if (![400, 404].includes(answer.status)) throw new Error(`${call.method} ${path}: ${answer.status}`);
-      return check('#/components/schemas/ApiError', answer.text);
+      return check('#/components/schemas/ErrorResponse', answer.text);
     }
     const documented = responses[String(answer.status)];
     if (documented === undefined) throw new Error(`status ${answer.status} is not documented`);

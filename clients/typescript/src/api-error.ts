@@ -1,9 +1,9 @@
 import type { components } from './schema.js';
 
 /** Stable codes; one that is not listed may come one day. */
-export type ErrorCode = components['schemas']['ApiError']['error']['code'];
+export type ErrorCode = components['schemas']['ErrorResponse']['error']['code'];
 
-type Details = components['schemas']['ApiError']['error']['details'];
+type Details = components['schemas']['ErrorResponse']['error']['details'];
 
 /** What the service refused, or failed to do. Branch on `code`; the message is for people. */
 export class ApiError extends Error {

@@ -1080,7 +1080,7 @@ export interface components {
             };
         };
         /** @description Every error has this form. */
-        ApiError: {
+        ErrorResponse: {
             /**
              * @description Always false.
              * @example false
@@ -1251,7 +1251,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1262,7 +1262,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `MERCHANT_NOT_FOUND`: the merchant does not exist, or does not for you. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1279,7 +1279,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `AMOUNT_TOO_LOW`: no credit product at all is offered for so low an amount. `AMOUNT_TOO_HIGH`: no credit product at all is offered for so high an amount. */
@@ -1296,7 +1296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1314,7 +1314,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. `MERCHANT_CONFIGURATION_INCOMPLETE`: the merchant cannot be quoted for until its set-up is complete. */
@@ -1324,7 +1324,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1387,7 +1387,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1398,7 +1398,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1408,7 +1408,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
@@ -1425,7 +1425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. `TEST_NOTIFICATION_LIMIT_REACHED`: all 100 tests of this month are delivered or under way. Wait `Retry-After` seconds: until the end of the month when 100 are delivered, else a minute, because one that is under way may fail and no longer count. The RateLimit headers are always those of the requests per minute. */
@@ -1443,7 +1443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1453,7 +1453,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1517,7 +1517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1528,7 +1528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1538,7 +1538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1556,7 +1556,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1566,7 +1566,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1612,7 +1612,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1623,7 +1623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1633,7 +1633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1651,7 +1651,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1661,7 +1661,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1707,7 +1707,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1718,7 +1718,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOTIFICATION_NOT_FOUND`: there is no such notification of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1728,7 +1728,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOTIFICATION_NOT_RESENDABLE`: it is under way, is a test, or its payload has been removed; `details.reason` says which. `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
@@ -1745,7 +1745,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1763,7 +1763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1773,7 +1773,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1838,7 +1838,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1849,7 +1849,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1859,7 +1859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RECOVERY_UNDER_WAY`: a recovery of this environment is still running, or another call of yours is being counted. `RECOVERY_DISABLED`: recoveries are switched off for you; a dry run is refused, too. `WEBHOOK_NOT_REGISTERED`: no webhook is registered for the key's environment, or it is disabled. */
@@ -1876,7 +1876,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1894,7 +1894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1904,7 +1904,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1950,7 +1950,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -1961,7 +1961,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RECOVERY_NOT_FOUND`: there is no such recovery of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -1971,7 +1971,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -1989,7 +1989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -1999,7 +1999,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2045,7 +2045,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -2056,7 +2056,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -2066,7 +2066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -2084,7 +2084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -2094,7 +2094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2142,7 +2142,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -2153,7 +2153,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `QUOTE_NOT_FOUND`: there is no such quote of yours in the sandbox. `PRODUCT_NOT_QUOTED`: the quote has no product of this name, or none at all. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -2163,7 +2163,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `SIMULATION_LIMIT_REACHED`: the quote has 20 simulated applications, yours have every reference of this lender, or the application has 100 events. */
@@ -2180,7 +2180,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -2198,7 +2198,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -2208,7 +2208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2259,7 +2259,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -2270,7 +2270,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `APPLICATION_NOT_FOUND`: there is no such application of yours in this environment. `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -2280,7 +2280,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `EVENT_NOT_APPLICABLE`: the state cannot follow the one that the application is in; `details.may_follow` has those that can. `SIMULATION_LIMIT_REACHED`: the quote has 20 simulated applications, yours have every reference of this lender, or the application has 100 events. */
@@ -2297,7 +2297,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -2315,7 +2315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -2325,7 +2325,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2368,7 +2368,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -2379,7 +2379,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -2389,7 +2389,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -2407,7 +2407,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -2417,7 +2417,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2460,7 +2460,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `UNAUTHENTICATED`: the key is missing, unknown, expired, revoked or inactive. */
@@ -2471,7 +2471,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `NOT_FOUND`: there is no such path or method for this key, or the id in the path has not its form. */
@@ -2481,7 +2481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `RATE_LIMIT_EXCEEDED`: more than 100 requests in a minute with this key, too many of yours at once, or too many from your address without a valid key; wait `Retry-After` seconds. */
@@ -2499,7 +2499,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `INTERNAL_SERVER_ERROR`: a fault on our side. */
@@ -2509,7 +2509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ApiError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };

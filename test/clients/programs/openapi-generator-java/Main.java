@@ -18,7 +18,7 @@ public class Main {
     try {
       call.run();
     } catch (ApiException exception) {
-      ApiErrorError error = ApiError.fromJson(exception.getResponseBody()).getError();
+      ErrorResponseError error = ErrorResponse.fromJson(exception.getResponseBody()).getError();
       ErrorDetails details = error.getDetails();
       String merchant = details.getMerchantId();
       return merchant == null ? List.of(exception.getCode(), error.getCode()) : List.of(exception.getCode(), error.getCode(), merchant);
