@@ -56,6 +56,22 @@ describe('a server of its own', () => {
     await recovered(api);
   });
 
+  test('a session that begins where nothing may be written, as on a standby after a failover, is not kept', async () => {
+    const admin = postgres(server.url, { max: 1, connection: { default_transaction_read_only: false } });
+    await admin`alter database postgres set default_transaction_read_only = on`;
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'quotes_api'`;
+    const refusals = () => api.logged('in a read-only transaction').length;
+    const before = refusals();
+    const refused = async () => (await api.quote()).status === 500 && refusals() > before;
+    await until(refused, 'a session that may not write has begun', 10_000);
+    await admin`alter database postgres reset default_transaction_read_only`;
+    await admin.end();
+    await recovered(api);
+    expect(await api.call({ path: '/v1/notifications/test', body: undefined })).toMatchObject({
+      status: 409,
+    });
+  });
+
   test('hung: 500 within the deadline, then on', async () => {
     await server.freeze();
     const before = performance.now();

@@ -45,7 +45,7 @@ async function brought({ project, outside }: Scene): Promise<void> {
     }),
   );
   const database = (login: string, name: string) =>
-    `DATABASE_URL=postgres://${login}:${passwords[`${name}_DB_PASSWORD`]}@quotes-rw:5432/quotes?sslmode=verify-full&sslrootcert=/run/stores/ca.pem\n`;
+    `DATABASE_URL=postgres://${login}:${passwords[`${name}_DB_PASSWORD`]}@quotes-rw:5432/quotes?sslmode=verify-full&target_session_attrs=read-write&sslrootcert=/run/stores/ca.pem\n`;
   const keys = `WEBHOOK_KEYS=k1:${randomBytes(32).toString('base64')}\n`;
   project.write('migrate.env', database('quotes', 'QUOTES'));
   project.write(

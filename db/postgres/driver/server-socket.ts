@@ -111,18 +111,26 @@ function countAsked<Socket extends net.Socket>(socket: Socket, debt: { answers: 
 const READY_FOR_QUERY = 0x5a;
 const ERROR_RESPONSE = 0x45;
 const HEADER_BYTES = 5;
+/** What a ReadyForQuery says outside a transaction: I. */
+const NO_TRANSACTION = 0x49;
+/** SQLSTATE of a write on a standby, or where a transaction may only read. */
+const READ_ONLY = '25006';
 
 // A FATAL error is the last message of a session. postgres.js 3.4.9 waits for a ReadyForQuery that does
 // not come, keeps the error until the connection is used again, whenever that is, and rejects the first
 // statement of the next session with it. This rejects what is under way at once. An error of which a
-// part has arrived is kept until the rest has.
-function failAtFatalError<Socket extends net.Socket>(socket: Socket, onReady: () => void): Socket {
+// part has arrived is kept until the rest has. A session in which nothing may be written ends once it is
+// idle: it began on a standby, after a failover for example, and would stay there for up to an hour.
+// onReady returns how many answers the server still owes.
+function failAtFatalError<Socket extends net.Socket>(socket: Socket, onReady: () => number): Socket {
   const emit = socket.emit.bind(socket) as (name: string | symbol, ...args: unknown[]) => boolean;
   /** Bytes of the message under way that have not arrived. */
   let toCome = 0;
   let kept: Buffer | null = null;
+  let isReadOnly = false;
   socket.emit = (name: string | symbol, ...args: unknown[]) => {
     if (name !== 'data') return emit(name, ...args);
+    let isIdle = false;
     const arrived = args[0] as Buffer;
     const chunk: Buffer = kept === null ? arrived : Buffer.concat([kept, arrived]);
     kept = null;
@@ -136,29 +144,30 @@ function failAtFatalError<Socket extends net.Socket>(socket: Socket, onReady: ()
         kept = chunk.subarray(at);
         break;
       }
-      const fatal = isError ? fatalError(chunk.toString('utf8', at + HEADER_BYTES, at + length)) : null;
-      if (fatal !== null) {
+      const error = isError ? errorOf(chunk.toString('utf8', at + HEADER_BYTES, at + length)) : null;
+      if (error?.severity === 'FATAL' || error?.severity === 'PANIC') {
         if (at > 0) emit('data', chunk.subarray(0, at));
-        emit('error', fatal);
+        emit('error', error);
         socket.destroy();
         return true;
       }
-      if (chunk[at] === READY_FOR_QUERY) onReady();
+      if (error?.code === READ_ONLY) isReadOnly = true;
+      if (chunk[at] === READY_FOR_QUERY)
+        isIdle = onReady() <= 0 && chunk[at + HEADER_BYTES] === NO_TRANSACTION;
       at += length;
     }
     toCome = Math.max(at - chunk.length, 0);
-    return at === 0 ? true : emit('data', kept === null ? chunk : chunk.subarray(0, at));
+    const emitted = at === 0 || emit('data', kept === null ? chunk : chunk.subarray(0, at));
+    if (isReadOnly && isIdle) socket.destroy();
+    return emitted;
   };
   return socket;
 }
 
-/** @returns null unless the severity is FATAL or PANIC */
-function fatalError(text: string): Error | null {
+function errorOf(text: string) {
   const fields = text.split('\0');
   const field = (type: string) => fields.find((one) => one.startsWith(type))?.slice(1) ?? '';
-  const severity = field('V');
-  if (severity !== 'FATAL' && severity !== 'PANIC') return null;
-  return Object.assign(new Error(field('M')), { code: field('C'), severity });
+  return Object.assign(new Error(field('M')), { code: field('C'), severity: field('V') });
 }
 
 // At an error of the socket postgres.js 3.4.9 rejects the statements under way, but none at the close
