@@ -13,24 +13,16 @@ export interface Amount {
 
 /** Each rule in the OpenAPI document. The check is below, as its error codes are finer than a schema's. */
 const DOCUMENTED = {
-  positive: { pattern: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$', minimum: 0.01 },
-  'not negative': { pattern: '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$', minimum: 0, maximum: 999_999_999_999.99 },
+  positive: '^([1-9]\\d*(\\.\\d{1,2})?|0\\.(0[1-9]|[1-9]\\d?))$',
+  'not negative': '^(0|[1-9]\\d{0,11})(\\.\\d{1,2})?$',
 } as const;
 
-/** Pounds: a string with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a number. */
-export function amountSchema(field: string, rule: 'positive' | 'not negative', about: string) {
+/** Pounds: a string with at most two decimals (more: `INVALID_AMOUNT_FORMAT`), or a number, which the document only mentions. */
+export function amountSchema(field: string, rule: keyof typeof DOCUMENTED, about: string) {
   const example = rule === 'positive' ? '1000.00' : '0.00';
-  const { pattern, ...range } = DOCUMENTED[rule];
-  const wire = z.union(
-    [
-      z.string().meta({ pattern, examples: [example] }),
-      z.number().meta({
-        ...range,
-        description: 'Accepted for older clients, with at most two decimal places; send a string.',
-      }),
-    ],
-    { error: `${field} must be a string such as "${example}".` },
-  );
+  const wire = z.union([z.string().meta({ pattern: DOCUMENTED[rule], examples: [example] }), z.number()], {
+    error: `${field} must be a string such as "${example}".`,
+  });
   return wire
     .transform((sent, context): Amount => {
       const text = amountText(sent);
@@ -45,7 +37,7 @@ export function amountSchema(field: string, rule: 'positive' | 'not negative', a
       context.addIssue({ code: 'custom', message, params: { code } });
       return z.NEVER;
     })
-    .meta({ description: about });
+    .meta({ description: `${about} A JSON number is still accepted from older clients.` });
 }
 
 /** The fault of an amount, to follow its field's name. */

@@ -72,8 +72,9 @@ function violationOf(issue: z.core.$ZodIssue | undefined) {
   const field = String(issue?.path[0] ?? 'body');
   const custom =
     issue?.code === 'custom' ? (issue.params?.['code'] as 'INVALID_AMOUNT_FORMAT' | undefined) : undefined;
-  const message =
-    issue?.code === 'invalid_type' || issue === undefined ? `${field} is of the wrong type.` : issue.message;
+  // Of those that zod words itself.
+  const ofType = issue?.code === 'invalid_type' && issue.message.startsWith('Invalid input');
+  const message = ofType ? `${field} must be of type ${issue.expected}.` : (issue?.message ?? `${field} is invalid.`);
   return violation(custom ?? 'INVALID_REQUEST', message, field);
 }
 

@@ -9,7 +9,8 @@ export type Json = { [name: string]: unknown };
  */
 export function portable(schema: Json, io: 'input' | 'output'): Json {
   const own = { ...schema };
-  for (const rewrite of [flatUnion, nullable, withoutNoise, ...(io === 'output' ? [open] : [])]) rewrite(own);
+  for (const rewrite of [stringAlone, nullable, withoutNoise, ...(io === 'output' ? [open] : [])])
+    rewrite(own);
   return Object.fromEntries(Object.entries(own).map(([name, value]) => [name, inner(value, io)]));
 }
 
@@ -20,15 +21,14 @@ function inner(value: unknown, io: 'input' | 'output'): unknown {
 
 const isNull = (schema: Json) => schema['type'] === 'null';
 
-/** A union inside a union cannot be sent by oapi-codegen. */
-function flatUnion(schema: Json): void {
+/** An amount is documented as the string alone: of a union openapi-generator makes a class without a value in Rust, Kotlin and Swift. */
+function stringAlone(schema: Json): void {
   const any = schema['anyOf'] as Json[] | undefined;
-  if (any === undefined) return;
-  schema['anyOf'] = any.flatMap(({ anyOf, ...said }) => {
-    if (anyOf === undefined) return [said];
-    Object.assign(schema, { ...said, ...schema });
-    return anyOf as Json[];
-  });
+  const [string] = any?.filter(({ type }) => type === 'string') ?? [];
+  if (any?.some(({ type }) => type === 'number') && string !== undefined) {
+    delete schema['anyOf'];
+    Object.assign(schema, { ...string, ...schema });
+  } else for (const one of any ?? []) stringAlone(one);
 }
 
 /** `type: [string, null]` in place of a union, where it is one type. */

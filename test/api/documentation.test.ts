@@ -52,6 +52,15 @@ function examplesOf(one: Operation<never>, status: number): Examples {
   return documented?.responses[status]?.content['application/json'].examples ?? {};
 }
 
+test('an amount of a request is text, which every generator has, and the fields of spec 2.2 are required', () => {
+  const { required, properties } = committed.components.schemas.QuoteRequest;
+  expect(required).toEqual(['merchant_id', 'partner_id', 'loan_amount', 'merchant_finance_url']);
+  expect([properties.loan_amount.type, properties.customer_deposit.type]).toEqual([
+    'string',
+    ['string', 'null'],
+  ]);
+});
+
 test('no schema has the name of a class that generated clients bring along', () => {
   // A Ruby client of openapi-generator could not be loaded for an ApiError of ours (its issue 10650).
   const theirs = ['ApiClient', 'ApiError', 'ApiException', 'ApiResponse', 'Configuration', 'Error'];

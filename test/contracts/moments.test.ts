@@ -38,7 +38,7 @@ test.each([
   ['2026-02-30T11:59:58z', FORM],
   ['2026-11-21T11:59:58+9900', FORM],
   ['1926-11-21t11:59:58z', 'created_from must lie between the years 2000 and 2099.'],
-  [20_261_121, 'created_from is of the wrong type.'],
+  [20_261_121, 'created_from must be of type string.'],
 ])('%s is none', (sent, message) => {
   expect(readListQuery({ created_from: sent })).toMatchObject({ violation: { error: { message } } });
 });

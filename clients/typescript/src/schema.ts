@@ -302,10 +302,16 @@ export interface components {
              * @example P100001
              */
             partner_id: string;
-            /** @description Amount to finance, in pounds. */
-            loan_amount: string | number;
-            /** @description Deposit offered, in pounds. May be raised to a minimum; counts as 0.00 when omitted. */
-            customer_deposit?: string | number | null;
+            /**
+             * @description Amount to finance, in pounds. A JSON number is still accepted from older clients.
+             * @example 1000.00
+             */
+            loan_amount: string;
+            /**
+             * @description Deposit offered, in pounds. May be raised to a minimum; counts as 0.00 when omitted. A JSON number is still accepted from older clients.
+             * @example 0.00
+             */
+            customer_deposit?: string | null;
             /**
              * @description The merchant's finance page: a domain name that UTS 46 accepts, or an IP address; no user name or password, white space or control characters. Its own query and fragment are kept on every link.
              * @example https://shop.example/finance

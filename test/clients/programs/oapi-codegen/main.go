@@ -32,10 +32,14 @@ func main() {
 		client.WithHTTPClient(&http.Client{Transport: transport}), client.WithRequestEditorFn(withKey)))
 
 	quote := func(merchant string) *client.GetFinanceQuoteResponse {
-		body := client.QuoteRequest{MerchantId: merchant, PartnerId: env("PARTNER_ID"), MerchantFinanceUrl: "https://shop.example/finance"}
-		body.CustomerDeposit = &client.QuoteRequest_CustomerDeposit{}
-		must(0, body.LoanAmount.FromQuoteRequestLoanAmount0("900.00"))
-		must(0, body.CustomerDeposit.FromQuoteRequestCustomerDeposit0("100.00"))
+		deposit := "100.00"
+		body := client.QuoteRequest{
+			MerchantId:         merchant,
+			PartnerId:          env("PARTNER_ID"),
+			LoanAmount:         "900.00",
+			CustomerDeposit:    &deposit,
+			MerchantFinanceUrl: "https://shop.example/finance",
+		}
 		return must(api.GetFinanceQuoteWithResponse(ctx, nil, body))
 	}
 	got, refused := quote("M000001").JSON200.Data, quote("M999999")

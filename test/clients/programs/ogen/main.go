@@ -36,8 +36,8 @@ func main() {
 		return must(api.GetFinanceQuote(ctx, &client.QuoteRequest{
 			MerchantID:         merchant,
 			PartnerID:          env("PARTNER_ID"),
-			LoanAmount:         client.NewStringQuoteRequestLoanAmount("900.00"),
-			CustomerDeposit:    client.NewOptQuoteRequestCustomerDeposit(client.NewStringQuoteRequestCustomerDeposit("100.00")),
+			LoanAmount:         "900.00",
+			CustomerDeposit:    client.NewOptNilString("100.00"),
 			MerchantFinanceURL: "https://shop.example/finance",
 		}, client.GetFinanceQuoteParams{}))
 	}

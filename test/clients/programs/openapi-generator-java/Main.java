@@ -39,8 +39,8 @@ public class Main {
     QuoteRequest request = new QuoteRequest()
         .merchantId("M000001")
         .partnerId(env.get("PARTNER_ID"))
-        .loanAmount(new QuoteRequestLoanAmount("900.00"))
-        .customerDeposit(new QuoteRequestCustomerDeposit("100.00"))
+        .loanAmount("900.00")
+        .customerDeposit("100.00")
         .merchantFinanceUrl("https://shop.example/finance");
     QuoteResponseData got = quotes.getFinanceQuote(request, null, null).getData();
     Notification one = notifications.getNotification(env.get("NOTIFICATION_ID"), null, null).getData();

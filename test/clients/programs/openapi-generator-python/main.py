@@ -3,7 +3,7 @@ import json
 import os
 
 import openapi_client as client
-from openapi_client.models import QuoteRequest, QuoteRequestCustomerDeposit, QuoteRequestLoanAmount
+from openapi_client.models import QuoteRequest
 
 env = os.environ
 configuration = client.Configuration(host=env["BASE_URL"], access_token=env["API_KEY"], ssl_ca_cert=env["CA_FILE"])
@@ -16,8 +16,8 @@ def quote(merchant_id):
         QuoteRequest(
             merchant_id=merchant_id,
             partner_id=env["PARTNER_ID"],
-            loan_amount=QuoteRequestLoanAmount("900.00"),
-            customer_deposit=QuoteRequestCustomerDeposit("100.00"),
+            loan_amount="900.00",
+            customer_deposit="100.00",
             merchant_finance_url="https://shop.example/finance",
         )
     ).data
