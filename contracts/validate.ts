@@ -74,7 +74,9 @@ function violationOf(issue: z.core.$ZodIssue | undefined) {
     issue?.code === 'custom' ? (issue.params?.['code'] as 'INVALID_AMOUNT_FORMAT' | undefined) : undefined;
   // Of those that zod words itself.
   const ofType = issue?.code === 'invalid_type' && issue.message.startsWith('Invalid input');
-  const message = ofType ? `${field} must be of type ${issue.expected}.` : (issue?.message ?? `${field} is invalid.`);
+  const message = ofType
+    ? `${field} must be of type ${issue.expected}.`
+    : (issue?.message ?? `${field} is invalid.`);
   return violation(custom ?? 'INVALID_REQUEST', message, field);
 }
 
