@@ -61,6 +61,19 @@ describe('answers', () => {
     expectRefusal(await answerTo('GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n'), 404, 'NOT_FOUND');
   });
 
+  test('say how long the proxy, and not the API, keeps an idle connection', async () => {
+    expect((await quote())?.headers['keep-alive']).toBe('timeout=20');
+    const socket = openTls(target);
+    await once(socket, 'secureConnect');
+    socket.write(quoteBytes(api));
+    await once(socket, 'data');
+    const begunMs = performance.now();
+    await once(socket, 'end');
+    const idleMs = performance.now() - begunMs;
+    expect(idleMs).toBeGreaterThan(19_000);
+    expect(idleMs).toBeLessThan(25_000);
+  });
+
   test('of a request without Host are 400 in the form of the contract', async () => {
     expectRefusal(await quote({ without: ['host'] }), 400, 'INVALID_REQUEST');
   });
