@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { errorSchema, internalErrorSchema, type AnyErrorBody } from '../contracts/errors';
 import { ANSWERED_AMOUNT } from '../contracts/fields';
 import { FINANCE_URL_PATTERN } from '../contracts/quote-request';
-import { NO_SUCH_ENDPOINT, refused, toApiError, type ApiError } from './errors';
+import { refused, toApiError, type ApiError } from './errors';
 import { newRequestId } from '../runtime/ids';
 import { REQUEST_TIMEOUT_MS, SECURITY_HEADERS } from './listener';
 
@@ -85,10 +85,11 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
       .send(serialize(error.body));
   }
   app.setErrorHandler(answer);
-  app.setNotFoundHandler((request, reply) => answer(NO_SUCH_ENDPOINT, request, reply));
+  const noSuchEndpoint = ({ method }: FastifyRequest) => refused('NOT_FOUND', method);
+  app.setNotFoundHandler((request, reply) => answer(noSuchEndpoint(request), request, reply));
   // A hook, because Fastify reads the body before it calls that handler, and would answer its fault.
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.is404) done(NO_SUCH_ENDPOINT);
+    if (request.is404) done(noSuchEndpoint(request));
     else done();
   });
 }

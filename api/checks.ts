@@ -1,4 +1,10 @@
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, FastifyReply } from 'fastify';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyRequest,
+  onRequestHookHandler,
+  FastifyReply,
+} from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -7,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiKeyRecord, hashKey } from '../db/keys';
 import type { ServiceCaller, ServiceKeySummary } from '../db/service-keys';
 import type { Tenant } from '../domain/tenant';
+import { repeatedWarnings } from '../runtime/telemetry/logger';
 import type { Catalogue } from './catalogue';
 import { ApiError, refused } from './errors';
 import type { KeylessLimit } from './limits';
@@ -14,10 +21,18 @@ import type { KeylessLimit } from './limits';
 export const cameOverHttps = ({ protocol }: FastifyRequest) => protocol.toLowerCase() === 'https';
 
 // Fastify's `protocol` is that of the socket, or `X-Forwarded-Proto` when the peer is a trusted proxy.
-const httpsOnly: onRequestHookHandler = (request, _reply, done) => {
-  if (cameOverHttps(request)) done();
-  else done(refused('INVALID_REQUEST', 'HTTPS is required.'));
-};
+function httpsOnly(logger: FastifyBaseLogger): onRequestHookHandler {
+  const repeats = repeatedWarnings(logger);
+  return (request, _reply, done) => {
+    if (cameOverHttps(request)) return done();
+    if (request.headers['x-forwarded-proto'] === 'https')
+      repeats.warn(
+        { peer: request.socket.remoteAddress },
+        'a call was refused as HTTPS is required: its X-Forwarded-Proto is not believed, as TRUSTED_PROXIES does not name its peer',
+      );
+    done(refused('INVALID_REQUEST', 'HTTPS is required.'));
+  };
+}
 
 /**
  * Accepts HTTP/1.0, and 1.1 with one Host (RFC 9112 §3.2). Node's own check would not answer in our
@@ -44,7 +59,7 @@ export const ownHostOnly: onRequestHookHandler = (request, _reply, done) => {
 };
 
 export function requireHttps(app: FastifyInstance): void {
-  app.addHook('onRequest', httpsOnly);
+  app.addHook('onRequest', httpsOnly(app.log));
   app.addHook('onRequest', properHttp);
 }
 

@@ -29,7 +29,6 @@ export const invalidField = (field: string, fault: string) =>
   refused('INVALID_REQUEST', `${field} ${fault}`, field);
 
 const INTERNAL_ERROR = refused('INTERNAL_SERVER_ERROR');
-export const NO_SUCH_ENDPOINT = refused('NOT_FOUND');
 export const NOT_OF_JSON = refused('INVALID_REQUEST', 'Content-Type must be application/json.');
 
 /**

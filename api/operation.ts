@@ -4,7 +4,7 @@ import type { AnyErrorCode } from '../contracts/errors';
 import { ID_PATTERNS, type Examples } from '../contracts/fields';
 import { queryValidator, type RequestBody } from '../contracts/validate';
 import { emptyBody, knownQuery } from './body';
-import { NO_SUCH_ENDPOINT } from './errors';
+import { refused } from './errors';
 
 /** A call as the OpenAPI document describes it, and as it is checked. */
 interface Description {
@@ -77,7 +77,7 @@ export function serve<Deps>(app: FastifyInstance, operations: readonly Operation
 }
 
 function sandboxKeysOnly(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ caller }) => {
-    if (caller.environment !== 'sandbox') throw NO_SUCH_ENDPOINT;
+  app.addHook('onRequest', async ({ caller, method }) => {
+    if (caller.environment !== 'sandbox') throw refused('NOT_FOUND', method);
   });
 }

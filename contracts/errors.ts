@@ -138,7 +138,10 @@ export const REFUSALS = {
   NOT_FOUND: kind(
     404,
     'there is no such path or method for this key, or the id in the path has not its form',
-    () => ['There is no such endpoint.'],
+    (method: string) => [
+      `There is no such endpoint for ${method}: check method and path, and the form of an id in it.`,
+    ],
+    'GET',
   ),
   AMOUNT_TOO_LOW: kind(
     422,

@@ -75,6 +75,7 @@ test('a forged X-Forwarded-Proto is refused from a peer that is not named', asyn
   const answer = await api.quote({}, { headers });
   await api.close();
   expect(answer).toMatchObject(REFUSED);
+  expect(api.logged('TRUSTED_PROXIES does not name its peer')).toMatchObject([{ peer: '127.0.0.1' }]);
 });
 
 describe('its own TLS, with an RSA certificate', () => {

@@ -65,6 +65,9 @@ describe.each(LISTENERS)('on the %s listener', (listener) => {
       for (const method of what === 'none' ? methods : ['POST', 'PUT', 'GET', 'QUERY'])
         for (const keyed of isServed(method, path) ? [] : [true, false])
           expectRefusal(await ask(method, path, sent, keyed), 404, 'NOT_FOUND');
+    // As a client sends it that has followed a redirect.
+    const answer = await ask('GET', '/v1/finance-quote', sent, true);
+    expect(answer?.body.error.message).toContain('no such endpoint for GET');
   });
 
   test('CONNECT to another host is 404 and ends the connection', async () => {

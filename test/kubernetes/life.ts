@@ -170,7 +170,7 @@ export async function mistakes(scene: Scene): Promise<void> {
   const secret = async (name: string, change = '') => {
     await project.run(`sed '${change}' ${name}.env >changed.env`);
     await project.page(
-      'kubectl create secret generic quotes-api --from-env-file=api.env --dry-run=client -o yaml | kubectl apply -f -',
+      'kubectl create secret generic quotes-api --from-env-file=api.env --dry-run=client -o yaml | kubectl replace -f -',
       { 'api.env': 'changed.env', 'quotes-api': `quotes-${name}` },
     );
   };
