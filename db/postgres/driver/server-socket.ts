@@ -268,7 +268,8 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
  */
 async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: number): Promise<net.Socket> {
   const socket = net.connect(server);
-  const late = new Error(`Postgres did not answer within ${timeoutMs} ms`);
+  const name = `Postgres at ${server.host}:${server.port}`;
+  const late = new Error(`${name} did not answer within ${timeoutMs} ms`);
   const timer = setTimeout(() => socket.destroy(late), timeoutMs);
   try {
     await next(socket, 'connect');
@@ -276,9 +277,9 @@ async function connectTo(server: Server, wanted: ServerTls | null, timeoutMs: nu
     socket.write(SSL_REQUEST);
     const answer = ((await next(socket, 'data')) as Buffer).toString('latin1');
     if (answer === 'N' && wanted.optional) return socket;
-    if (answer === 'N') throw new Error('Postgres has no TLS');
+    if (answer === 'N') throw new Error(`${name} has no TLS`);
     // An ErrorResponse, or bytes after the letter, which the owner of the certificate did not send.
-    if (answer !== 'S') throw new Error('Postgres did not agree on TLS');
+    if (answer !== 'S') throw new Error(`${name} did not agree on TLS`);
     const { host } = server;
     const ca = wanted.authority === null ? undefined : readFileSync(wanted.authority);
     const servername = net.isIP(host) ? '' : host;
