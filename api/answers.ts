@@ -85,7 +85,9 @@ export function answerErrors(app: FastifyInstance, contract: keyof typeof SERIAL
       .send(serialize(error.body));
   }
   app.setErrorHandler(answer);
-  const noSuchEndpoint = ({ method }: FastifyRequest) => refused('NOT_FOUND', method);
+  // HEAD has the headers that GET would have.
+  const noSuchEndpoint = ({ method }: FastifyRequest) =>
+    refused('NOT_FOUND', method === 'HEAD' ? 'GET' : method);
   app.setNotFoundHandler((request, reply) => answer(noSuchEndpoint(request), request, reply));
   // A hook, because Fastify reads the body before it calls that handler, and would answer its fault.
   app.addHook('onRequest', (request, _reply, done) => {
