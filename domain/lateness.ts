@@ -134,7 +134,7 @@ export function reasonText({ why, what, from, to }: LateReason): string {
     case 'earlier_event':
       return `waited ${span} for the earlier event ${what} of its application`;
     case 'no_free_slot':
-      return `waited ${span} while 16 other events were being sent to your endpoint`;
+      return `waited ${span} for one of the 16 slots of your endpoint, or for us`;
   }
 }
 

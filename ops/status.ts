@@ -44,8 +44,13 @@ const BACKUP_OLD_MS = 26 * 3_600_000;
 const FAILING_LONG_MS = 3_600_000;
 /** As LenderContradicts has it. */
 const CONTRADICTIONS_MOST = 3;
-/** As NoCurrentBuild has it. */
-const NO_BUILD = 'No build is current: workers send nothing before `ops deployments set-current`';
+/** As NoCurrentBuild has it. @param builds those of the running workers, null for one without an id */
+function buildProblem(builds: ReadonlySet<string | null>, current: string | null | undefined): string | null {
+  if (current === undefined || builds.has(current) || builds.size === 0) return null;
+  return current === null
+    ? 'No build is current: workers send nothing before `ops deployments set-current`'
+    : `Build ${current} is current, and no worker is of it: they send nothing before \`ops deployments set-current\``;
+}
 const WATCH_SECONDS = 5;
 const CLEAR = '\u001B[2J\u001B[H';
 
@@ -78,8 +83,8 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   const stored = await storedState(db, deps);
   // Afterwards, because loading Temporal's client keeps this process from everything else: for seconds on a busy machine.
   const temporal = await temporalState(deps);
-  const idle = stored.builds && temporal.current === null;
-  const problems = [...stored.problems, ...temporal.problems, ...(idle ? [NO_BUILD] : [])];
+  const problem = buildProblem(stored.builds, temporal.current);
+  const problems = [...stored.problems, ...temporal.problems, ...(problem === null ? [] : [problem])];
   const well = problems.length === 0;
   const title = well ? 'Well.' : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   return {
@@ -116,17 +121,21 @@ async function storedState(db: Db, deps: OpsDeps) {
   if ('exitCode' in stored) {
     const { message: unreachable } = stored;
     const lines = { Postgres: 'unreachable' };
-    return { problems: [unreachable], lines, view: { postgres: { unreachable } }, builds: false };
+    return {
+      problems: [unreachable],
+      lines,
+      view: { postgres: { unreachable } },
+      builds: new Set<string | null>(),
+    };
   }
   if ('slow' in stored) {
     const lines = { Postgres: `${stored.role}, slow` };
-    return { problems: [stored.slow], lines, view: { postgres: stored }, builds: false };
+    return { problems: [stored.slow], lines, view: { postgres: stored }, builds: new Set<string | null>() };
   }
   const [at, embedded] = [deps.now(), deps.embedded()];
   const lines = storedLines(stored, at, embedded);
-  const builds = stored.processes.some(
-    ({ kind, build, lost }) => kind === 'worker' && build !== null && !lost,
-  );
+  const workers = stored.processes.filter(({ kind, lost }) => kind === 'worker' && !lost);
+  const builds = new Set(workers.map(({ build }) => build));
   return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored), builds };
 }
 

@@ -74,12 +74,10 @@ test('settings that a login has made for itself are named, with what takes them 
   expect((await run()).code).toBe(0);
 });
 
-async function noBuildIsCurrent(): Promise<void> {
-  ops.temporal = {
-    ...ops.temporal,
-    describeDeployment: async () => ({ current: null, ramping: null, builds: [] }),
-  };
-}
+const currentIs = (current: string | null) => async () => {
+  const describeDeployment = async () => ({ current, ramping: null, builds: [] });
+  ops.temporal = { ...ops.temporal, describeDeployment };
+};
 const contradictions = (environment: 'sandbox' | 'live', count: number) =>
   appendOperatorEvents(
     database.db,
@@ -106,7 +104,8 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
     () => database.sql`update processes set temporal_at = service_now() - interval '2 minutes'`,
   ],
   ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
-  ['no build is current', /No build is current: workers send nothing/, noBuildIsCurrent],
+  ['no build is current', /No build is current: workers send nothing/, currentIs(null)],
+  ['no worker is of the current build', /Build 1\.3\.0 is current, and no worker/, currentIs('1.3.0')],
   [
     'an endpoint was disabled',
     /disabled \(gone\): its notifications are held/,
@@ -162,7 +161,7 @@ test('what lenders contradicted is a line, and wrong only when it happened often
 });
 
 test('workers without a build need no current one', async () => {
-  await noBuildIsCurrent();
+  await currentIs(null)();
   await database.sql`update processes set build = null`;
   await database.sql`update webhook_endpoints set state = 'removed'`;
   expect((await run()).code).toBe(0);
