@@ -68,8 +68,10 @@ async function main(): Promise<void> {
     },
     process.argv.slice(2),
   );
-  // Not process.exit(), which would lose what was printed into a pipe.
-  process.exitCode = exitCode;
+  // What was printed into a pipe must have gone. A connection to Temporal that nobody answers would keep this process for two minutes.
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((resolve) => (stream.writable ? stream.write('', () => resolve()) : resolve()));
+  process.exit(exitCode);
 }
 
 void main();

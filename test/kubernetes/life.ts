@@ -82,7 +82,7 @@ export async function crowded(scene: Scene): Promise<void> {
     deepStrictEqual([...new Set(requested.split(' '))], ['{"cpu":"250m","memory":"384Mi"}']);
     // Of 1.9 CPUs, 1 is ours.
     await withFiller(project, '700m', async () => {
-      await project.page('kubectl rollout restart deployment/quotes-api deployment/quotes-worker');
+      await project.page('kubectl rollout restart deployment');
       const waiting =
         'kubectl get pods -o jsonpath=\'{.items[*].status.conditions[?(@.reason=="Unschedulable")].message}\'';
       await soon(async () => (await project.run(waiting)).includes('Insufficient cpu'), 'pods without room');
@@ -106,7 +106,7 @@ export async function drains(scene: Scene): Promise<void> {
   outside.answerAfter(1_000);
   await moves(scene, async () => {
     for (const node of ['node1', 'node2', 'node3']) {
-      await project.run(`kubectl drain ${node} --ignore-daemonsets --delete-emptydir-data --timeout=180s`);
+      await project.page('kubectl drain NODE --ignore-daemonsets --delete-emptydir-data', { NODE: node });
       const { api, worker } = await project.settled();
       ok(![...api, ...worker].includes(node));
       await project.run(`kubectl uncordon ${node}`);

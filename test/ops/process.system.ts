@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { newKeyRingText, newPartner } from '../../testbed/notifications';
 import { asRole } from '../../testbed/roles';
+import { startDeafServer } from '../outbound/partner';
 import { useOps } from './run';
 
 const execute = promisify(execFile);
@@ -27,6 +28,12 @@ test('as a process it changes the database, prints JSON alone, seals with WEBHOO
   const [change] = await ops.json('changes list --subject', endpointId);
   expect(change).toMatchObject({ actor: 'jane.doe', details: { secret_id } });
 });
+
+test('it ends soon after its answer where Temporal takes no connection', async () => {
+  const deaf = await startDeafServer();
+  const run = start('status --json', { TEMPORAL_ADDRESS: `127.0.0.1:${deaf.port}` }).finally(deaf.close);
+  await expect(run).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('"unreachable"') });
+}, 60_000);
 
 test('the actor is checked before an order reaches Temporal; a dry run needs none', async () => {
   const anybody = { OPS_ACTOR: 'node', TEMPORAL_ADDRESS: '127.0.0.1:1' };
