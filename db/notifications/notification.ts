@@ -49,13 +49,17 @@ export const readTrace = (reader: Reader, notificationId: string) =>
 export interface NotificationProgress extends Pick<Notification, 'state' | 'endReason'> {
   /** Deliveries to its partner are paused, so that no attempt begins. */
   readonly paused: boolean;
-  readonly attempt: { readonly httpStatus: number | null; readonly durationMs: number } | null;
+  readonly attempt: {
+    readonly httpStatus: number | null;
+    readonly failure: string | null;
+    readonly durationMs: number;
+  } | null;
 }
 
 const PROGRESS = `
   select n.state, n.end_reason as "endReason", deliveries_paused_1(n.partner_id, n.environment) as paused,
     case when a.duration_ms is not null
-      then json_build_object('httpStatus', a.http_status, 'durationMs', a.duration_ms) end as attempt
+      then json_build_object('httpStatus', a.http_status, 'failure', a.failure, 'durationMs', a.duration_ms) end as attempt
   from notifications_now n
   left join delivery_attempts a on a.notification_id = $1 and a.duration_ms is not null and a.outcome <> 'ours'
   where n.notification_id = $1

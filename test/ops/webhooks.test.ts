@@ -111,12 +111,13 @@ test('sends a test as the API does: a place in the month, an event, an entry in 
 });
 
 /** Makes the first attempt of the next test that is stored, as a worker would. */
-async function attemptNext(httpStatus: 200 | 503): Promise<void> {
+async function attemptNext(httpStatus: 200 | 503 | null): Promise<void> {
   const next = () => ops.database.sql<{ id: string }[]>`
     select notification_id as id from notifications_now where state = 'queued' and attempts = 0
       and partner_id = 'P100002'`;
   await until(async () => (await next()).length > 0, 'a test is stored');
-  const result = httpStatus === 200 ? DELIVERED : { ...FAILED, httpStatus };
+  const failure = httpStatus === null ? ('tls' as const) : FAILED.failure;
+  const result = httpStatus === 200 ? DELIVERED : { ...FAILED, httpStatus, failure };
   await attempt(ops.database, (await next())[0]?.id ?? '', result, 60_000);
 }
 
@@ -134,6 +135,8 @@ test('waits for the first attempt: 0 and its status when it delivered, else 1 an
     { http_status: 200, outcome: 'delivered', notification_id: delivered.notification_id },
   ]);
   expect(await ops.text('webhooks show', ...live('P100002'))).toContain('failed: http_status 503 in 7 ms');
+  const unanswered = ops.refuses(1, /gave no answer \(tls\)/, ...wait);
+  await Promise.all([unanswered, attemptNext(null)]);
 });
 
 /** A success is written once a minute. */
