@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { appendChange } from '../db/audit/change-log';
+import { listProcesses } from '../db/processes';
 import { Refused } from '../db/refused';
 import { wholeNumber } from './arguments';
 import { group, handle, type Call, type OpsDeps } from './call';
@@ -56,7 +57,11 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     .description('Make a build current, in about 20 s; its workers must be running. Also the way back.');
   handle(setCurrent, deps, async (call, buildId = '') => {
     await order(call, 'set-current', buildId, {}, (temporal) => temporal.setCurrent(buildId));
-    return { json: { current: buildId }, text: `Build ${buildId} is current.` };
+    const runs = (await listProcesses(call.db)).some(
+      ({ kind, build, lost }) => kind === 'worker' && build === buildId && !lost,
+    );
+    const warning = runs ? '' : ' WARNING: no worker is of it, and nothing is sent before one runs.';
+    return { json: { current: buildId, runs }, text: `Build ${buildId} is current.${warning}` };
   });
 
   const ramp = deployments

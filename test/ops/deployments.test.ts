@@ -1,3 +1,4 @@
+import { writeBeat } from '../../db/processes';
 import { Refused } from '../../db/refused';
 import type { TemporalOrders } from '../../ops/temporal';
 import { useOps } from './run';
@@ -27,7 +28,7 @@ function deploymentOf(...builds: string[]): void {
 test('shows builds, ramps one and makes it current; the log has both', async () => {
   deploymentOf('one', 'two');
   expect(await ops.text('deployments show')).toContain('Current: workers without a build id');
-  await ops.json('deployments set-current one');
+  expect(await ops.text('deployments set-current one')).toContain('WARNING: no worker is of it');
   await ops.json('deployments ramp two --percent 5');
   expect(await ops.text('deployments show')).toContain('Current: one, two gets 5 %');
   await ops.json('deployments ramp --end');
@@ -36,7 +37,15 @@ test('shows builds, ramps one and makes it current; the log has both', async () 
     ramping: null,
     builds: ['one', 'two'].map((build_id) => ({ build_id, status: 'inactive' })),
   });
-  const verbs = ['ramp', 'ramp', 'set-current'];
+  await writeBeat(ops.database.sql, {
+    processId: 'w',
+    kind: 'worker',
+    host: 'a',
+    build: 'two',
+    temporal: true,
+  });
+  expect(await ops.text('deployments set-current two')).toBe('Build two is current.\n');
+  const verbs = ['set-current', 'ramp', 'ramp', 'set-current'];
   expect(await ops.column('action', 'changes list')).toEqual(verbs.map((verb) => `deployments.${verb}`));
 });
 
