@@ -31,7 +31,9 @@ test('as a process it changes the database, prints JSON alone, seals with WEBHOO
 
 test('it ends soon after its answer where Temporal takes no connection', async () => {
   const deaf = await startDeafServer();
-  const run = start('status --json', { TEMPORAL_ADDRESS: `127.0.0.1:${deaf.port}` }).finally(deaf.close);
+  const run = start('status --json', { TEMPORAL_ADDRESS: `127.0.0.1:${deaf.port}` }).finally(() =>
+    deaf.close(),
+  );
   await expect(run).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('"unreachable"') });
 }, 60_000);
 
