@@ -177,6 +177,10 @@ function start(options: WorkerOptions, closers: Closers) {
     buildIsCurrent,
   });
   let opensSecrets = false;
+  const notReady = (message: string) => {
+    repeats.error({}, `worker: not ready: ${message}`);
+    return new Error(message);
+  };
   const { production } = options;
   void reportLogin(database.sql, 'worker', { logger, production, timeoutMs: databaseTimeoutMs });
   return {
@@ -186,12 +190,12 @@ function start(options: WorkerOptions, closers: Closers) {
       await withTimeout(sql`select 1`, 1_000, 'Postgres');
       const different = await differentFunctions(sql);
       if (different.length > 0)
-        throw new Error(
+        throw notReady(
           `functions of the database are not those of this build (${different.join(', ')}): run migrate`,
         );
       // Looked at until it fits: a release with another key must not take the place of workers that can sign.
       const fault = opensSecrets ? null : await faultOfKeyRing(sql, options.keyRing);
-      if (fault !== null) throw new Error(`WEBHOOK_KEYS: ${fault}`);
+      if (fault !== null) throw notReady(`WEBHOOK_KEYS: ${fault}`);
       opensSecrets = true;
       await session.checkReady();
     },

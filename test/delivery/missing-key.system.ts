@@ -28,6 +28,7 @@ test('a worker that lacks the key makes no attempt, and one that has it delivers
   const late = await startTestWorker({ databaseUrl: database.url, temporal, taskQueue, receiver, keys });
   workers.push(late);
   await expect(late.worker.checkReady()).rejects.toThrow(/^WEBHOOK_KEYS: .*replaced under the same id/);
+  expect(late.logs.filter((line) => line.includes('not ready: WEBHOOK_KEYS'))).toHaveLength(1);
   // One damaged secret among others says nothing of the key.
   await newPartner();
   await database.sql`update webhook_secrets set ciphertext = ${Buffer.alloc(40)} where endpoint_id in (

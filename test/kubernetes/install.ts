@@ -104,11 +104,8 @@ export async function installs(scene: Scene): Promise<void> {
   await project.settled();
   figures.ready_s = Math.round((Date.now() - startedAt) / 1_000);
 
-  await project.page(
-    'kubectl scale deployment/quotes-ops --replicas=1 && kubectl rollout status deployment/quotes-ops',
-  );
   project.useShell(
-    'ops() { kubectl exec -i deployment/quotes-ops -- env OPS_ACTOR=jane.doe node dist/bin/ops.js "$@"; }',
+    'ops() { kubectl scale deployment/quotes-ops --replicas=1 >/dev/null && kubectl rollout status deployment/quotes-ops >/dev/null && kubectl exec -i deployment/quotes-ops -- env OPS_ACTOR=jane.doe node dist/bin/ops.js "$@"; }',
   );
   await project.page("ops partners create --name 'Example Ltd'");
   const created = await project.page(
