@@ -49,7 +49,7 @@ function buildProblem(builds: ReadonlySet<string | null>, current: string | null
   if (current === undefined || builds.has(current) || builds.size === 0) return null;
   return current === null
     ? 'No build is current: workers send nothing before `ops deployments set-current`'
-    : `Build ${current} is current, and no worker is of it: they send nothing before \`ops deployments set-current\``;
+    : `Build ${current} is current, and no worker is of it (running: ${[...builds].map((one) => one ?? 'none').join(', ')}): nothing is sent`;
 }
 const WATCH_SECONDS = 5;
 const CLEAR = '\u001B[2J\u001B[H';

@@ -105,7 +105,11 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   ],
   ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
   ['no build is current', /No build is current: workers send nothing/, currentIs(null)],
-  ['no worker is of the current build', /Build 1\.3\.0 is current, and no worker/, currentIs('1.3.0')],
+  [
+    'no worker is of the current build',
+    /Build 1\.3\.0 is current, and no worker is of it \(running: 1\.2\.0\)/,
+    currentIs('1.3.0'),
+  ],
   [
     'an endpoint was disabled',
     /disabled \(gone\): its notifications are held/,
