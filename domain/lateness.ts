@@ -73,7 +73,7 @@ export function lateReasons(facts: LatenessFacts): readonly LateReason[] {
   }
   const resent = neededResend(facts);
   if (resent !== null) found.push({ from: resent, to: resent, why: 'sent_again', what: null });
-  // Nothing else explains the wait before the first attempt: as many others were being sent to its endpoint.
+  // Nothing else explains the wait before the first attempt.
   if (waited && !found.some(({ why, from }) => why !== 'failed' && why !== 'unanswered' && from < firstAt))
     found.push({
       from: createdAt,
@@ -134,7 +134,7 @@ export function reasonText({ why, what, from, to }: LateReason): string {
     case 'earlier_event':
       return `waited ${span} for the earlier event ${what} of its application`;
     case 'no_free_slot':
-      return `waited ${span} for one of the 16 slots of your endpoint, or for us`;
+      return `waited ${span} for one of the 16 slots of your endpoint, or for a worker of ours`;
   }
 }
 

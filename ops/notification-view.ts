@@ -86,7 +86,7 @@ export function nowTexts(now: DeliveryNow, at: Date): readonly [brief: string, s
     case 'attempt_overdue':
       return [
         `attempt overdue${days}`,
-        `its next attempt was due at ${utcText(now.since)} and has not begun: no worker runs, Temporal is away, or no key signs it; the log of the workers says which`,
+        `its next attempt was due at ${utcText(now.since)} and has not begun: no worker runs, Temporal is away, or WEBHOOK_KEYS lacks its key; the log of the workers says which`,
       ];
     case 'starting':
       return ['starting', 'a worker has taken it, and its first attempt is about to begin'];

@@ -44,13 +44,6 @@ const BACKUP_OLD_MS = 26 * 3_600_000;
 const FAILING_LONG_MS = 3_600_000;
 /** As LenderContradicts has it. */
 const CONTRADICTIONS_MOST = 3;
-/** As NoCurrentBuild has it. @param builds those of the running workers, null for one without an id */
-function buildProblem(builds: ReadonlySet<string | null>, current: string | null | undefined): string | null {
-  if (current === undefined || builds.has(current) || builds.size === 0) return null;
-  return current === null
-    ? 'No build is current: workers send nothing before `ops deployments set-current`'
-    : `Build ${current} is current, and no worker is of it (running: ${[...builds].map((one) => one ?? 'none').join(', ')}): nothing is sent`;
-}
 const WATCH_SECONDS = 5;
 const CLEAR = '\u001B[2J\u001B[H';
 
@@ -79,12 +72,20 @@ export function addStatusCommand(program: Command, deps: OpsDeps): void {
   });
 }
 
+/** As NoCurrentBuild has it. @param builds those of the running workers, null for one without an id */
+function buildProblem(builds: ReadonlySet<string | null>, current: string | null | undefined): string | null {
+  if (current === undefined || builds.has(current) || builds.size === 0) return null;
+  return current === null
+    ? 'No build is current: workers send nothing before `ops deployments set-current`'
+    : `Build ${current} is current, and no worker is of it (running: ${[...builds].map((one) => one ?? 'none').join(', ')}): nothing is sent`;
+}
+
 async function statusNow({ db, deps }: Call): Promise<Answer> {
   const stored = await storedState(db, deps);
   // Afterwards, because loading Temporal's client keeps this process from everything else: for seconds on a busy machine.
   const temporal = await temporalState(deps);
-  const problem = buildProblem(stored.builds, temporal.current);
-  const problems = [...stored.problems, ...temporal.problems, ...(problem === null ? [] : [problem])];
+  const problem = stored.builds && buildProblem(stored.builds, temporal.current);
+  const problems = [...stored.problems, ...temporal.problems, ...(problem ? [problem] : [])];
   const well = problems.length === 0;
   const title = well ? 'Well.' : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   return {
@@ -121,16 +122,11 @@ async function storedState(db: Db, deps: OpsDeps) {
   if ('exitCode' in stored) {
     const { message: unreachable } = stored;
     const lines = { Postgres: 'unreachable' };
-    return {
-      problems: [unreachable],
-      lines,
-      view: { postgres: { unreachable } },
-      builds: new Set<string | null>(),
-    };
+    return { problems: [unreachable], lines, view: { postgres: { unreachable } } };
   }
   if ('slow' in stored) {
     const lines = { Postgres: `${stored.role}, slow` };
-    return { problems: [stored.slow], lines, view: { postgres: stored }, builds: new Set<string | null>() };
+    return { problems: [stored.slow], lines, view: { postgres: stored } };
   }
   const [at, embedded] = [deps.now(), deps.embedded()];
   const lines = storedLines(stored, at, embedded);

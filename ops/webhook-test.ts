@@ -70,7 +70,7 @@ function notDelivered(notificationId: string, progress: NotificationProgress | n
   const { state, attempt } = progress ?? { state: 'gone', attempt: null };
   const answer =
     attempt === null
-      ? `no attempt has ended within ${WAIT_MS / 1_000} s: deliveries to the partner are paused, Temporal or the workers are away, their build is not current, or no key signs it (ops status, and their log).`
+      ? `no attempt has ended within ${WAIT_MS / 1_000} s: deliveries to the partner are paused, Temporal or the workers are away, their build is not current, or WEBHOOK_KEYS lacks its key: see ops status and their log.`
       : `the endpoint ${attempt.httpStatus === null ? `gave no answer (${attempt.failure})` : `answered ${attempt.httpStatus}`}.`;
   const hint = hintOf(notificationId);
   return new Error(`Test notification ${notificationId} is not delivered (${state}): ${answer} ${hint}`);

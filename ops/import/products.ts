@@ -37,9 +37,9 @@ export async function importProducts(db: DbOrTransaction, rows: readonly unknown
   const { checked, faults } = checkProducts(rows);
   return db.transaction(async (tx) => {
     await takeImportTurn(tx);
-    const merchantIds = new Map(valuesOf(rows, 'merchant_id', faults));
+    const merchantIds = valuesOf(rows, 'merchant_id', faults);
     const lenders = valuesOf(rows, 'lender', faults);
-    const ids = [...new Set(merchantIds.values())];
+    const ids = [...new Set(merchantIds.map(([, id]) => id))];
     const known = new Set((await loadMerchants(tx, ids)).map(({ setup }) => setup.merchantId));
     const stored = await loadProductsOf(tx, ids);
     const named = nameProducts(checked, stored, faults);
@@ -217,19 +217,19 @@ async function write(tx: DbOrTransaction, writing: readonly PlannedProduct[], op
   const ids = await insertProducts(tx, fresh);
   for (const [place, product] of fresh.entries())
     log(product, ids[place] ?? '', { change: 'created', version: 1 });
-  const known = writing.flatMap((product) =>
+  const changed = writing.flatMap((product) =>
     product.stored === null ? [] : [{ ...product, stored: product.stored }],
   );
   const versions = await updateProducts(
     tx,
-    known.map(({ stored, terms, definition, active, displayOrder }) => ({
+    changed.map(({ stored, terms, definition, active, displayOrder }) => ({
       ...stored,
       definition: terms.length > 0 ? definition : null,
       active,
       displayOrder,
     })),
   );
-  for (const [place, product] of known.entries())
+  for (const [place, product] of changed.entries())
     log(product, product.stored.productId, {
       change: 'updated',
       version: versions[place],

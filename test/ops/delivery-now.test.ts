@@ -41,7 +41,7 @@ test('one that waits for its next attempt says when, and what was answered last;
     update deliveries set next_attempt_at = service_now() - interval '1 minute' where notification_id = ${notificationId}`;
   expect((await show(notificationId)).now.doing).toBe('attempt_overdue');
   expect(await showText(notificationId)).toContain(
-    'no worker runs, Temporal is away, or no key signs it; the log',
+    'no worker runs, Temporal is away, or WEBHOOK_KEYS lacks its key; the log',
   );
 });
 
