@@ -125,10 +125,13 @@ export async function openProductionTemporal(measured?: Measured) {
         readConfig(measured ? { TEMPORAL_ADDRESS: address } : environment),
       );
       // Temporal makes this namespace when it starts.
-      const answers = () => answersAt(connection, 'temporal-system');
-      const runs = () => programs.every((program) => program.running());
-      await until(async () => !runs() || answers(), 'it answers', READY_MS).catch(() => undefined);
-      if (await answers()) return;
+      let answers = false;
+      const answersOrEnded = async () => {
+        answers = await answersAt(connection, 'temporal-system');
+        return answers || !programs.every((program) => program.running());
+      };
+      await until(answersOrEnded, 'it answers', READY_MS).catch(() => undefined);
+      if (answers) return;
       const output = programs.map((program) => program.output().slice(-3_000)).join('\n');
       throw new Error(`Temporal does not answer:\n${output}`);
     },
