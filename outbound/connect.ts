@@ -171,11 +171,17 @@ async function connectOne(
   }
 }
 
-// Resolves at the event. The error listener stays, because an unhandled late error would end the process.
+/**
+ * Resolves at the event. The error listener stays: an unhandled late error would end the process, and after an alert, such as that of a
+ * server that wants a client certificate with TLS 1.3, Node leaves the socket open.
+ */
 function event(socket: Socket, name: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(name, resolve);
-    socket.on('error', reject);
+    socket.on('error', (error) => {
+      socket.destroy(error);
+      reject(error);
+    });
     socket.once('close', () => reject(new DeliveryFault('reset', 'closed')));
   });
 }

@@ -11,7 +11,7 @@ import { checkWebhookUrl, type HmacSha256, type SignEd25519, type WebhookUrlChec
 import { startDeadline } from '../timing/timing';
 import { createAddressGuard, openConnection } from './connect';
 import { checkHeaders, Connection, ConnectionPool, exchange, type Answer } from './exchange';
-import { codeOf, DeliveryFault, unreadable } from './faults';
+import { codeOf, DeliveryFault, faultOfOpenConnection, unreadable } from './faults';
 import { explainNames, resolveTarget, type AddressResolver } from './names';
 
 // In milliseconds. The outcome is decided before the answer's body is read.
@@ -105,7 +105,8 @@ export function createSender(options: SenderOptions): Sender {
     });
     if (await connection.isQuiet()) return exchange(connection, request, signal);
     socket.destroy();
-    throw surplus ? unreadable('early') : new DeliveryFault('reset', 'closed before the request');
+    if (surplus) throw unreadable('early');
+    throw faultOfOpenConnection(socket.errored ?? new DeliveryFault('reset', 'closed before the request'));
   }
 
   async function send(input: SendInput): Promise<SentWebhook> {

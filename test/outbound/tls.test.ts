@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
+import { Worker } from 'node:worker_threads';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { VALID } from '../../testbed/tls';
 import {
   authority,
   certificateFor,
   closeAll,
+  closeLater,
   EXPIRED,
   HOST,
   post,
@@ -70,6 +73,28 @@ test('a partner that wants a certificate of ours is a TLS failure, in either ver
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     await expectTlsFailure({ ...certificate, ca, requestCert: true, maxVersion }, /ERR_SSL|EPROTO/);
   }
+});
+
+test('so it is when its alert comes while this process is busy, between handshake and request', async () => {
+  const workerData = { ...(await certificateFor()), ca: (await authority).cert, requestCert: true };
+  const server = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads');
+    const server = require('node:tls').createServer(workerData).on('tlsClientError', () => {});
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`,
+    { eval: true, workerData },
+  );
+  closeLater({ close: () => server.terminate() });
+  const [port] = (await once(server, 'message')) as [number];
+  const sender = await testSender({ ports: [port], timeouts: { headersMs: 2_000 } });
+  let isBusy = true;
+  const work = () => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    if (isBusy) setImmediate(work);
+  };
+  work();
+  const { outcome } = await sender.send(post(`https://${HOST}:${port}/`));
+  isBusy = false;
+  expect(outcome).toMatchObject({ kind: 'failed', failure: 'tls' });
 });
 
 test('a server that does not speak TLS is a TLS failure, and gets no request', async () => {
