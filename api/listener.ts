@@ -128,12 +128,13 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 /**
- * A year of HTTPS, and no guessed media types. There is no `includeSubDomains`, as those may be
- * others'. Lower case saves Fastify a conversion.
+ * A year of HTTPS, no guessed media types, and no answer in a cache: some, such as nginx's, would give it to a caller with another key. There
+ * is no `includeSubDomains`, as those may be others'. Lower case saves Fastify a conversion.
  */
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
 } as const;
 
 export function markAnswers(app: FastifyInstance): void {

@@ -194,6 +194,7 @@ export function titled(values: readonly string[]): [title: string, value: string
 export const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
 };
 
 /** The contract's form: the id, the envelope, a documented code. */

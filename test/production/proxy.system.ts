@@ -66,7 +66,7 @@ const madeUp = (nth: number) =>
   quoteBytes(api, { without: ['authorization'], headers: [`Authorization: Bearer sk_live_${nth}xxxxxxxx`] });
 
 describe('answers', () => {
-  test('carry HSTS and nosniff, with TLS and without', async () => {
+  test('carry HSTS, nosniff and no-store, with TLS and without', async () => {
     const answer = await quote();
     expect(answer).toMatchObject({ status: 200, headers: SECURITY_HEADERS });
     expect(answer?.headers).not.toHaveProperty('www-authenticate');

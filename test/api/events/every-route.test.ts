@@ -97,7 +97,7 @@ test('they count against the limit of the key, together', async () => {
   expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0);
 });
 
-describe('HEAD answers as GET does, without the body (RFC 9110 §9.3.2); both carry HSTS and nosniff', () => {
+describe('HEAD answers as GET does, without the body (RFC 9110 §9.3.2); both carry HSTS, nosniff and no-store', () => {
   let agent: Agent;
   beforeAll(() => {
     agent = new Agent({ connect: { ca: api.ca } });
