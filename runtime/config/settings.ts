@@ -89,9 +89,12 @@ const storeSettings = {
   DATABASE_TIMEOUT_MS: whole(1, 600_000, 3_000).describe(
     'Longest wait for Postgres per look-up or insert, and longest statement.',
   ),
-  REDIS_URL: optionalUrl(/^rediss?$/).describe(
-    'Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.',
-  ),
+  REDIS_URL: optionalUrl(/^rediss?$/)
+    .refine(
+      (url) => url === undefined || /^\/?\d*$/.test(new URL(url).pathname),
+      'after the host comes the number of a database, or nothing',
+    )
+    .describe('Redis that API processes share the rate limit through, `redis://…` or `rediss://…`.'),
 } as const;
 
 const ladder = text

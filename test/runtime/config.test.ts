@@ -13,16 +13,27 @@ test.each([
   ],
   ['postgres://u:p@a/d?sslmode=verify-full&sslrootcert=/nowhere', 'ENOENT'],
   ['postgres://u:p@a/d?ssl=true', 'say sslmode='],
+  ['postgres://u:p#q@a/d', 'in user and password, % is written as %25'],
+  ['postgres://u:5/q@a/d?sslmode=disable', 'in user and password, % is written as %25'],
+  ['postgres://u:100%@a/d', 'in user and password, % is written as %25'],
+  ['postgres://u:p%E9@a/d', 'in user and password, % is written as %25'],
+  ['postgres:///d?host=/var/run/postgresql', 'its host is a name or an address'],
+  ['postgres://u:p@%2Fvar%2Frun%2Fpostgresql/d', 'its host is a name or an address'],
 ])('DATABASE_URL may not be %s', (DATABASE_URL, why) => {
   expect(() => readConfig({ DATABASE_URL })).toThrow(`DATABASE_URL: ${why}`);
 });
 
-test.each(['postgres://u:p@a,b:5433,[::1]:5434/d', 'postgresql://a,b/d?target_session_attrs=read-write'])(
-  'DATABASE_URL may be %s',
-  (DATABASE_URL) => {
-    expect(readConfig({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
-  },
-);
+test.each([
+  'postgres://u:p@a,b:5433,[::1]:5434/d',
+  'postgresql://a,b/d?target_session_attrs=read-write',
+  'postgres://u%40v:p%2F%23%3F%25@a/d?application_name=x@y',
+])('DATABASE_URL may be %s', (DATABASE_URL) => {
+  expect(readConfig({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
+});
+
+test.each(['redis://h/staging', 'rediss://h/0/1'])('REDIS_URL may not be %s', (REDIS_URL) => {
+  expect(() => readConfig({ REDIS_URL })).toThrow('REDIS_URL: after the host comes the number of a database');
+});
 
 test.each([
   ['API_PROT', 'API_PORT'],

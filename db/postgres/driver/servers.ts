@@ -27,8 +27,12 @@ const DEFAULT_PORT = 5432;
 export function readServers(databaseUrl: string): Servers {
   const [, before, hosts, after] = URL_PARTS.exec(databaseUrl) ?? [];
   if (before === undefined || hosts === undefined || after === undefined) throw new Error('not a URL');
+  if (/^[^=]*@/.test(after) || !isEncoded(before))
+    throw new Error('in user and password, % is written as %25, / as %2F, # as %23, ? as %3F');
   const [first, ...others] = hosts.split(',').map(readServer);
   const url = new URL(`${before}${hosts.split(',')[0]}${after}`);
+  if (url.searchParams.has('host') || hosts.includes('%'))
+    throw new Error('its host is a name or an address before the name of the database, and no socket');
   const wanted = url.searchParams.get('target_session_attrs');
   if (wanted !== null && !['read-write', 'primary', 'any'].includes(wanted))
     throw new Error('target_session_attrs is one of read-write, primary, any');
@@ -38,6 +42,14 @@ export function readServers(databaseUrl: string): Servers {
     servers: [first as Server, ...others],
     leaderOnly: wanted === null ? others.length > 0 : wanted !== 'any',
   };
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
 }
 
 function readServer(text: string, _at: number, all: readonly string[]): Server {
