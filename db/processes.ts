@@ -117,8 +117,8 @@ const LIST = `
 export const listProcesses = (reader: Reader) => rowsOf<RunningProcess>(reader, LIST, []);
 
 interface PostgresState {
-  /** `standby`: this login reached a server that cannot write. */
-  readonly role: 'leader' | 'standby';
+  /** `standby`: this login reached a server that cannot write; `read-only`: one that was told not to. */
+  readonly role: 'leader' | 'standby' | 'read-only';
   readonly standbys: number;
   /** Whether Postgres waits for a standby at each commit (`synchronous_standby_names`). */
   readonly synchronous: boolean;
@@ -128,7 +128,8 @@ interface PostgresState {
 }
 
 const POSTGRES = `
-  select case when pg_is_in_recovery() then 'standby' else 'leader' end as role,
+  select case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::bool then 'read-only'
+      else 'leader' end as role,
     (select count(*)::int from pg_stat_replication) as standbys,
     current_setting('synchronous_standby_names') <> '' as synchronous,
     (select ${msText('max(completed_at)')} from backups) as "lastBackupAt",

@@ -181,6 +181,10 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
       [!one.lost && one.withoutTemporal, `${nameOf(one)} does not reach Temporal`],
     ]),
     [postgres.role === 'standby', 'Postgres: this is a standby, and no leader is known'],
+    [
+      postgres.role === 'read-only',
+      'Postgres: it takes no writes (default_transaction_read_only), as providers set it when a disk is almost full',
+    ],
     [postgres.synchronous && postgres.standbys === 0, 'Postgres: its standby is away'],
     ...settings.map(({ login, database, setting }): Check => {
       const where = `${login}${database === null ? '' : ` IN DATABASE ${database}`}`;

@@ -74,6 +74,16 @@ test('settings that a login has made for itself are named, with what takes them 
   expect((await run()).code).toBe(0);
 });
 
+test('a Postgres that was told to take no writes is named', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await database.sql.unsafe(`alter database ${name} set default_transaction_read_only = on`);
+  try {
+    expect((await ops.run(['status'])).out).toMatch(/! Postgres: it takes no writes/);
+  } finally {
+    await database.sql.unsafe(`alter database ${name} reset all`);
+  }
+});
+
 const currentIs = (current: string | null) => async () => {
   const describeDeployment = async () => ({ current, ramping: null, builds: [] });
   ops.temporal = { ...ops.temporal, describeDeployment };
