@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
-import type { Database } from '../db/postgres/connect';
+import { checkSession, type Database } from '../db/postgres/connect';
 import { BEAT_EVERY_MS } from '../db/processes';
 import { createQuoteWriter } from '../db/quotes/store';
 import type { Config } from '../runtime/config/config';
@@ -127,8 +127,9 @@ async function start(options: ApiProcessOptions, closers: Closers) {
         opened = null;
         throw error;
       });
-      const asked = opened.then(() => database.sql`select 1`);
-      await withTimeout(asked, Math.min(timeoutMs, 1_000), 'readiness');
+      const mostMs = Math.min(timeoutMs, 1_000);
+      const asked = opened.then(() => checkSession(database.sql, mostMs));
+      await withTimeout(asked, mostMs, 'readiness');
     },
     ownHostOnly: options.ownHostOnly ?? false,
     applications: shared,

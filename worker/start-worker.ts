@@ -7,14 +7,13 @@ import { faultOfKeyRing } from '../db/endpoints/sealed-rows';
 import { ENDPOINTS_CHANNEL } from '../db/endpoints/endpoints';
 import { NOTIFICATIONS_CHANNEL, readTrace, SOMETHING_IS_DUE } from '../db/notifications/notification';
 import { openChangeFeed } from '../db/postgres/change-feed';
-import { connectDatabase } from '../db/postgres/connect';
+import { checkSession, connectDatabase } from '../db/postgres/connect';
 import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate';
 import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { keepBeating } from '../runtime/beat';
 import { reportLogin } from '../runtime/login';
 import { openTogether, type Closers } from '../runtime/closers';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
-import { withTimeout } from '../timing/timing';
 import { createClockWatch } from './clock-watch';
 import { startDispatch } from './dispatch';
 import type { WorkerEmitter } from './emitter';
@@ -187,7 +186,7 @@ function start(options: WorkerOptions, closers: Closers) {
     registry: metrics.registry,
     /** @throws naming what is missing: Postgres, a key, Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
-      await withTimeout(sql`select 1`, 1_000, 'Postgres');
+      await checkSession(sql, 1_000);
       const different = await differentFunctions(sql);
       if (different.length > 0)
         throw notReady(

@@ -1,5 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
+import { withTimeout } from '../../timing/timing';
 import { openClient, type Sql } from './driver/client';
 import { sendHintsOf } from './hints';
 
@@ -58,6 +59,20 @@ export function connectionSettings(config: Pick<DatabaseConfig, 'applicationName
     client_connection_check_interval: 1_000,
     TimeZone: 'UTC',
   };
+}
+
+/**
+ * Asks Postgres for one of these settings.
+ * @throws when Postgres does not answer, or a pooler such as PgBouncer keeps them from it (`ignore_startup_parameters`).
+ * In transaction mode that also mixes up statements that are prepared.
+ */
+export async function checkSession(sql: Sql, timeoutMs: number): Promise<void> {
+  const asked = sql`select current_setting('client_connection_check_interval') <> '0' as ours`;
+  const [row] = await withTimeout(asked, timeoutMs, 'Postgres');
+  if (row?.['ours'] !== true)
+    throw new Error(
+      'the settings of a session do not reach Postgres: DATABASE_URL must lead to Postgres, not to a pooler such as PgBouncer',
+    );
 }
 
 export type Reader = Sql | DbOrTransaction;

@@ -1,5 +1,6 @@
 import { createPartner } from '../../../db/catalogue/partners';
 import { listProducts } from '../../../db/catalogue/products';
+import { checkSession } from '../../../db/postgres/connect';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { startTestApi } from '../../support/api';
 import { openDatabaseAt, useDatabase } from '../../support/database';
@@ -41,6 +42,14 @@ test('a partner gets a quote, and reads its notifications', async () => {
   } finally {
     await api.close();
   }
+});
+
+test('a session whose settings a pooler keeps from Postgres is none to work with', async () => {
+  await checkSession(database.sql, 3_000);
+  // As PgBouncer keeps them with `ignore_startup_parameters`.
+  const behind = openDatabaseAt(`${database.url}?client_connection_check_interval=0`);
+  await expect(checkSession(behind.sql, 3_000)).rejects.toThrow('not to a pooler such as PgBouncer');
+  await behind.close();
 });
 
 test('days are read as they were stored', async () => {
