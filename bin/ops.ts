@@ -22,7 +22,11 @@ function currentUser(): string {
 // `ops … | head` closes standard output early, and `ops … 2>&1 | head` both; a command that has begun is carried out.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE') return;
+    console.error(
+      `error: the answer cannot be written (${error.message}); what the command changed stays so`,
+    );
+    process.exit(1);
   });
 
 /**

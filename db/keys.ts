@@ -186,14 +186,19 @@ const summaries = (db: DbOrTransaction) =>
  */
 export async function listKeys(
   db: DbOrTransaction,
-  filter: { partnerId?: string | undefined; after?: string | undefined; limit: number },
+  filter: {
+    partnerId?: string | undefined;
+    environment?: KeyEnvironment | undefined;
+    after?: string | undefined;
+    limit: number;
+  },
 ): Promise<ApiKeySummary[]> {
-  const { partnerId, keyId } = apiKeys;
+  const { partnerId, environment, keyId } = apiKeys;
   const last = filter.after === undefined ? undefined : await findKey(db, filter.after);
   if (last === null) throw new Refused('not_found', `There is no key ${filter.after}.`);
   const behind = last && sql`(${partnerId}, ${keyId}) > (${last.partnerId}, ${last.keyId})`;
   return summaries(db)
-    .where(and(given(partnerId, filter.partnerId), behind))
+    .where(and(given(partnerId, filter.partnerId), given(environment, filter.environment), behind))
     .orderBy(asc(partnerId), asc(keyId))
     .limit(filter.limit);
 }

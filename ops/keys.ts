@@ -52,20 +52,25 @@ export function addKeyCommands(program: Command, deps: OpsDeps): void {
   const list = keys
     .command('list')
     .description('Keys, without the keys themselves.')
-    .option('--partner <partner>', 'of this partner only', idOf('partner'));
-  handle<Page>(inPages(list, 'key', { byDefault: 200 }), deps, async (call) => {
-    const { partner: partnerId, after, limit } = call.options;
-    const found = await listKeys(call.db, { partnerId, after, limit });
-    const answer = listed(found, await viewOf(call.db, found), {
-      key: 'key_id',
-      partner: 'partner_id',
-      environment: 'environment',
-      'ends in': 'last_four',
-      state: keyStatus,
-      ...COLUMNS,
-    });
-    return paged(call, answer, found.at(-1)?.keyId);
-  });
+    .option('--partner <partner>', 'of this partner only', idOf('partner'))
+    .addOption(environmentOption('of this environment only'));
+  handle<Page & { environment?: KeyEnvironment }>(
+    inPages(list, 'key', { byDefault: 200 }),
+    deps,
+    async (call) => {
+      const { partner: partnerId, environment, after, limit } = call.options;
+      const found = await listKeys(call.db, { partnerId, environment, after, limit });
+      const answer = listed(found, await viewOf(call.db, found), {
+        key: 'key_id',
+        partner: 'partner_id',
+        environment: 'environment',
+        'ends in': 'last_four',
+        state: keyStatus,
+        ...COLUMNS,
+      });
+      return paged(call, answer, found.at(-1)?.keyId);
+    },
+  );
 
   addLifecycle(keys, deps, {
     noun: 'keys',

@@ -30,12 +30,17 @@ export function addPartnerCommands(program: Command, deps: OpsDeps): void {
   handle<{ name: string; id?: string }>(create, deps, async (call) => {
     const name = checkedName(call.options.name, 120);
     const { id: partnerId = null } = call.options;
+    const called = (await listPartners(call.db)).filter(
+      (one) => one.name.toLowerCase() === name.toLowerCase(),
+    );
     const partner = await changeAndLog(call, 'partners.create', async (tx, log) => {
       const created = await createPartner(tx, { partnerId, name });
       await log(created.partnerId, { name });
       return created;
     });
-    return { json: snakeCased(partner), text: `Created partner ${partner.partnerId}, "${partner.name}".` };
+    const also = called.map((one) => `\n${one.partnerId} has this name too.`).join('');
+    const text = `Created partner ${partner.partnerId}, "${partner.name}".${also}`;
+    return { json: snakeCased(partner), text };
   });
 
   handle(partners.command('list').description('All partners.'), deps, async ({ db }) => {

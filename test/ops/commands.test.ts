@@ -23,6 +23,11 @@ test('partners: creates, lists, shows, switches off and on, and writes it down',
   expect(await ops.actionsOn('P100001')).toEqual(verbs.map((verb) => `partners.${verb}`));
 });
 
+test('a second partner of one name is made, and said to be the second', async () => {
+  const args = ['Example checkout', '--id', 'P999999'];
+  expect(await ops.text('partners create --name', ...args)).toMatch(/\nP100001 has this name too\.$/m);
+});
+
 test.each([
   ['keys', 'keys create --partner P100001', /^sk_live_/, { partner_id: 'P100001' }],
   [
@@ -55,6 +60,13 @@ test.each([
   for (const text of [created.last_four, 'live', 'revoked']) expect(listed).toContain(text);
   const everything = listed + JSON.stringify([await ops.json('changes list'), await ops.json(noun, 'list')]);
   for (const { key } of [created, rotated]) expect(everything).not.toContain(key.slice(8));
+});
+
+test('keys of one environment alone are listed', async () => {
+  const { key_id: sandbox } = await ops.json('keys create --partner P100001 --environment sandbox');
+  const listed = await ops.column('key_id', 'keys list --environment sandbox');
+  expect(listed).toContain(sandbox);
+  expect(await ops.column('environment', 'keys list --environment live')).not.toContain('sandbox');
 });
 
 test('a rotated key has a successor with the same life, or the one that is said', async () => {

@@ -1,6 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { newKeyRingText, newPartner } from '../../testbed/notifications';
 import { asRole } from '../../testbed/roles';
@@ -45,6 +48,18 @@ test('the actor is checked before an order reaches Temporal; a dry run needs non
   });
   const { stdout } = await start('retention run', anybody);
   expect(stdout).toContain('Nothing was removed');
+});
+
+test('where its answer cannot be written it says so, and that its change stands', async () => {
+  const full = openSync('/dev/full', 'w');
+  const stdio = ['ignore', full, 'pipe'] as const;
+  const creating = spawn(process.execPath, call('partners create --name Full'), {
+    ...where(),
+    stdio: [...stdio],
+  });
+  const [code, said] = await Promise.all([once(creating, 'exit'), text(creating.stderr as Readable)]);
+  expect(code).toEqual([1, null]);
+  expect(said).toMatch(/^error: the answer cannot be written \(ENOSPC[^\n]*stays so\n$/);
 });
 
 test('whoever closes the pipe of --watch ends it, and a closed pipe of errors leaves the exit code as it is', async () => {
