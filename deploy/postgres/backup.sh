@@ -12,7 +12,8 @@ flock -n 9 || { echo 'backup: another one is under way' >&2; exit 1; }
 # What an interrupted one left.
 rm -rf "$folder"/base/*.part "$folder"/dump/*.part
 pg_basebackup --pgdata="$folder/base/new.part" --format=tar --gzip --checkpoint=fast
-pg_dump --format=custom --file="$folder/dump/new.part" quotes
+# Not what only a superuser may make again, such as an extension for monitoring: it is restored as the login that owns the rest.
+pg_dump --format=custom --extension=plpgsql --file="$folder/dump/new.part" quotes
 sync -f "$folder"
 # Its end: it restores no moment before that.
 name=$(date -u +%Y-%m-%dT%H%M%SZ)

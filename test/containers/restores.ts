@@ -85,6 +85,8 @@ async function failingArchive(scene: Scene): Promise<void> {
 export async function restores(scene: Scene): Promise<void> {
   const { project, outside, credentials, answered, figures } = scene;
   await reckon(scene);
+  // As whoever watches the server makes one; the owner of the database may not.
+  await project.sql('create extension pg_stat_statements');
   await nights(scene);
   await failingArchive(scene);
   await project.ops("partners create --name 'After the backup'");
