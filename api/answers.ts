@@ -146,6 +146,8 @@ export function answerBrokenRequests(
     // The event repeats for every chunk that still arrives.
     if (broken.has(socket)) return;
     broken.add(socket);
+    // Clients open some ahead, or for a call that another connection has taken: an answer would belong to none, or to the next.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return end(socket);
     const fault = faultOf(error);
     const { _httpMessage: answer, parser } = socket as HttpSocket;
     if (answer) {

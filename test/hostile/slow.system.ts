@@ -35,7 +35,6 @@ const head = (...headers: string[]) => quoteBytes(api, { body: '', without: ['co
 test('what does not end within 10 s is refused or closed, and honest calls go on meanwhile', async () => {
   const announced = head('Content-Length: 200', 'X-Request-Id: mine');
   const slow = {
-    'silence after the handshake': wait(() => undefined),
     'half a head': wait((socket) => socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\nX-')),
     'a header line each second': wait((socket) => {
       socket.write('POST /v1/finance-quote HTTP/1.1\r\nHost: a\r\n');
@@ -58,6 +57,7 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
     socket.write(quoteBytes(api));
     setTimeout(() => socket.write('POST /v1/finance-quote HTTP/1.1\r\n'), 500);
   });
+  const unused = wait(() => undefined);
   // It never begins TLS.
   const silent = { untilClosed: true, patienceMs: PATIENCE_MS, drive: () => undefined };
   const tcp = exchange({ port: api.port, ca: null }, '', silent);
@@ -91,6 +91,7 @@ test('what does not end within 10 s is refused or closed, and honest calls go on
   const [first, refusal] = (await second).answers;
   expect(first).toMatchObject({ status: 200 });
   expectBad(refusal);
+  expect(await unused).toMatchObject({ closed: true, answers: [] });
   expect(await tcp).toMatchObject({ closed: true, answers: [] });
   await until(() => crowd.every(({ closed }) => closed), 'the crowd is cut off', 5_000);
   // The honest client keeps its own.

@@ -1,5 +1,6 @@
 import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
+import { exchange } from '../hostile/raw';
 import { newReference } from '../support/applications';
 import { startTestApi, type TestApi } from '../support/api';
 import { startHaProxy, type HaProxy } from '../../testbed/haproxy';
@@ -40,6 +41,12 @@ test.each(['/health', '/ready', '/metrics', '/', '/v1/finance-quote', '/internal
     });
   },
 );
+
+test('a connection that was opened and not used ends without an answer', async () => {
+  const lenders = { port: Number(new URL(open.lendersUrl).port), ca: open.ca };
+  const unused = { untilClosed: true, patienceMs: 15_000, drive: () => undefined };
+  expect(await exchange(lenders, '', unused)).toMatchObject({ closed: true, answers: [] });
+});
 
 /** Sends a request line as it stands. @returns the status line. */
 const statusOf = (line: string) =>
