@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { migrateDatabase, separationNotice } from '../db/postgres/migrate';
 import { describeConfig, misspelt, readConfig, retentionDays } from '../runtime/config/config';
 import { warnOfOldNode, runUntilSignal } from '../runtime/process';
@@ -27,10 +28,17 @@ main('api', HELP, async () => {
     for (const change of changes) logger.warn(`migrate: ${change}`);
     if (notSeparated.length > 0) logger.warn({ notSeparated }, `migrate: ${separationNotice(notSeparated)}`);
   }
-  const readTls = () =>
-    config.TLS_CERT_FILE !== undefined && config.TLS_KEY_FILE !== undefined
-      ? { cert: readFileSync(config.TLS_CERT_FILE), key: readFileSync(config.TLS_KEY_FILE) }
-      : null;
+  const readTls = () => {
+    const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = config;
+    if (cert === undefined || key === undefined) return null;
+    try {
+      const files = { cert: readFileSync(cert), key: readFileSync(key) };
+      createSecureContext(files);
+      return files;
+    } catch (error) {
+      throw new Error(`TLS_CERT_FILE (${cert}) and TLS_KEY_FILE (${key}): ${(error as Error).message}`);
+    }
+  };
   const tls = readTls();
   if (tls === null && config.TRUSTED_PROXIES.length === 0)
     throw new Error(

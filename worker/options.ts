@@ -56,12 +56,19 @@ export interface WorkerTuning {
   readonly fastSlots?: number;
 }
 
+/** @throws ConfigError for a file without a certificate in PEM, which Node would leave out without a word */
+function readAuthority(file: string): string {
+  const text = readFileSync(file, 'utf8');
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw new ConfigError(`WEBHOOK_CA_FILE: ${file} has no certificate in PEM.`);
+}
+
 /** Every part of a worker takes these options, or some of them, as they are. */
 export type WorkerOptions = ReturnType<typeof workerOptions>;
 
 /**
  * @param surroundings.besideApi whether an API in this process shows the metrics of Node
- * @throws ConfigError without a key ring
+ * @throws ConfigError without a key ring, or for a bad authority
  * @throws KeyRingError when the key ring cannot be parsed
  */
 export function workerOptions(
@@ -80,7 +87,7 @@ export function workerOptions(
   const { send }: { send: SendWebhook } = createSender({
     ...targetRules(config),
     resolver,
-    ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
+    ...(config.WEBHOOK_CA_FILE !== undefined && { ca: readAuthority(config.WEBHOOK_CA_FILE) }),
     now: Date.now,
   });
   const { reconcileAfterMs = RECONCILE_AFTER_MS, mostWorkflowTasks = MOST_WORKFLOW_TASKS } = tuning;

@@ -12,6 +12,7 @@ test.each([
     'sslrootcert wants sslmode=verify-full or verify-ca',
   ],
   ['postgres://u:p@a/d?sslmode=verify-full&sslrootcert=/nowhere', 'ENOENT'],
+  [`postgres://u:p@a/d?sslmode=verify-full&sslrootcert=${__filename}`, 'sslrootcert: /'],
   ['postgres://u:p@a/d?ssl=true', 'say sslmode='],
   ['postgres://u:p#q@a/d', 'in user and password, % is written as %25'],
   ['postgres://u:5/q@a/d?sslmode=disable', 'in user and password, % is written as %25'],

@@ -225,6 +225,7 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
 
 /** As in libpq, but `allow` means the same as `prefer`. */
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
+const PEM = /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/;
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 interface ServerTls {
@@ -254,7 +255,9 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   if (mode === 'disable') return { url: url.href, tls: null };
   const verifies = mode.startsWith('verify') || authority !== null;
   const file = authority === 'system' ? null : authority;
-  if (file !== null) readFileSync(file);
+  // Node leaves out what is no certificate, and would then trust nobody.
+  if (file !== null && !PEM.test(readFileSync(file, 'latin1')))
+    throw new Error(`sslrootcert: ${file} has no certificate in PEM`);
   const options = {
     rejectUnauthorized: verifies,
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
