@@ -36,7 +36,8 @@ main('api', HELP, async () => {
       createSecureContext(files);
       return files;
     } catch (error) {
-      throw new Error(`TLS_CERT_FILE (${cert}) and TLS_KEY_FILE (${key}): ${(error as Error).message}`);
+      const which = `TLS_CERT_FILE (${cert}) and TLS_KEY_FILE (${key})`;
+      throw new Error(`${which}: ${(error as Error).message}`, { cause: error });
     }
   };
   const tls = readTls();
