@@ -194,9 +194,12 @@ const SHORT_DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
 const TIME = String.raw`(?<time>\d{2}:\d{2}:\d{2})`;
 
-/** The three forms of an HTTP-date (RFC 9110, 5.6.7): IMF-fixdate, RFC 850 and asctime. */
+/**
+ * The three forms of an HTTP-date (RFC 9110, 5.6.7): IMF-fixdate, RFC 850 and asctime. Formatters of mail's dates write the first one too: Java's
+ * with a day of one digit, Go's with UTC, those of PHP and Python with an offset.
+ */
 const HTTP_DATES = [
-  String.raw`${SHORT_DAY}, (?<day>\d{2}) ${MONTH} (?<year>\d{4}) ${TIME} GMT`,
+  String.raw`${SHORT_DAY}, (?<day>\d{1,2}) ${MONTH} (?<year>\d{4}) ${TIME} (?:GMT|UTC|[+-]0000)`,
   String.raw`${LONG_DAY}, (?<day>\d{2})-${MONTH}-(?<year>\d{2}) ${TIME} GMT`,
   String.raw`${SHORT_DAY} ${MONTH} (?<day>[ \d]\d) ${TIME} (?<year>\d{4})`,
 ].map((form) => new RegExp(`^${form}$`));
