@@ -36,8 +36,8 @@ main('api', HELP, async () => {
       createSecureContext(files);
       return files;
     } catch (error) {
-      const which = `TLS_CERT_FILE (${cert}) and TLS_KEY_FILE (${key})`;
-      throw new Error(`${which}: ${(error as Error).message}`, { cause: error });
+      const { message } = error as Error;
+      throw new Error(`TLS_CERT_FILE (${cert}) and TLS_KEY_FILE (${key}): ${message}`, { cause: error });
     }
   };
   const tls = readTls();

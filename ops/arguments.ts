@@ -23,8 +23,9 @@ export const durationOrNever = (text: string) => (text === 'never' ? text : dura
 /** `36h`, `2026-11-03` (midnight UTC) or `2026-11-03T14:00Z`. */
 export function momentOrAgo(text: string): MomentOrAgo {
   if (/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)) {
-    const at = new Date(text);
-    if (!Number.isNaN(at.getTime())) return { at };
+    const [at, day] = [new Date(text), new Date(text.slice(0, 10))];
+    // 31 September is a moment of October to Node.
+    if (!Number.isNaN(at.getTime()) && day.toISOString().startsWith(text.slice(0, 10))) return { at };
   }
   if (/^\d+[smhd]?$/.test(text)) return { agoSeconds: duration(text) };
   throw new InvalidArgumentError('It must be a span such as 36h, or a moment such as 2026-11-03T14:00Z.');

@@ -154,6 +154,7 @@ describe('exit codes', () => {
     [2, 'no verb of a group within a group', 'webhooks secrets'],
     [2, 'an unknown command', 'kyes'],
     [2, 'an unknown option', 'keys list --colour'],
+    [2, 'a day that no calendar has', 'quotes list --since 2026-09-31T00:00Z'],
     [2, 'a missing option', 'service-keys create --name Nobody --lender lender_a'],
     [2, 'a missing operand', 'keys revoke'],
     [2, 'a wrong value', 'keys rotate key_x --overlap soon'],
