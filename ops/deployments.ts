@@ -29,7 +29,8 @@ export function addDeploymentCommands(program: Command, deps: OpsDeps): void {
     const all = listed(builds, snakeCased, { build: 'build_id', status: 'status' });
     return {
       json: { current, ramping: ramping && snakeCased(ramping), builds: all.json },
-      text: (most) => `Current: ${current ?? 'workers without a build id'}${share}\n${all.text(most)}`,
+      text: (most) =>
+        `Current: ${current ?? 'none, so workers without a build id'}${share}\n${all.text(most)}`,
     };
   });
 

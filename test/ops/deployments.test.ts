@@ -27,7 +27,7 @@ function deploymentOf(...builds: string[]): void {
 
 test('shows builds, ramps one and makes it current; the log has both', async () => {
   deploymentOf('one', 'two');
-  expect(await ops.text('deployments show')).toContain('Current: workers without a build id');
+  expect(await ops.text('deployments show')).toContain('Current: none, so workers without a build id');
   expect(await ops.text('deployments set-current one')).toContain('WARNING: no worker is of it');
   await ops.json('deployments ramp two --percent 5');
   expect(await ops.text('deployments show')).toContain('Current: one, two gets 5 %');
