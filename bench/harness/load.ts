@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
+import { say } from '../../testbed/say';
 import { pause } from './bench';
 import { spread, type Figures } from './rounds';
 
@@ -47,7 +48,7 @@ export async function load(options: Server & Quotes & { readonly connections: nu
  * Asks for quotes over open connections, each with one request under way, and closes them. It is made of bare sockets and
  * constant bytes, because every cycle it uses is missing to what it measures on two cores.
  * @returns requests per second, the spread of the times from the moment a request is due to the last byte of its answer, and
- *   `failures`: answers other than 200, and requests whose connection was closed.
+ *   `failures`: answers other than 200, and requests whose connection was closed; the first is printed.
  */
 export async function loadOver(sockets: readonly net.Socket[], quotes: Quotes): Promise<Figures> {
   const { headers, body, requests, everyMs = 0 } = quotes;
@@ -77,17 +78,18 @@ export async function loadOver(sockets: readonly net.Socket[], quotes: Quotes): 
         if (everyMs === 0) sent += 1;
         send(at);
       };
-      const end = (ok: boolean) => {
+      const end = (fault: string | null) => {
         times[ended] = performance.now() - dueAt;
         dueAt = Number.NaN;
         ended += 1;
-        if (!ok) failures += 1;
+        if (fault !== null && failures === 0) say(`a quote failed: ${fault}`);
+        if (fault !== null) failures += 1;
         if (ended === requests) resolve();
       };
       socket.on('error', () => undefined);
       socket.on('close', () => {
         open -= 1;
-        if (!Number.isNaN(dueAt)) end(false);
+        if (!Number.isNaN(dueAt)) end('its connection was closed');
         if (open === 0) resolve();
       });
       socket.on('data', (chunk) => {
@@ -97,8 +99,9 @@ export async function loadOver(sockets: readonly net.Socket[], quotes: Quotes): 
         const answer = pending.toString('latin1', 0, headEnd);
         const length = Number(/\r\ncontent-length: (\d+)/i.exec(answer)?.[1] ?? 0);
         if (pending.length < headEnd + 4 + length) return;
+        const fault = answer.startsWith('HTTP/1.1 200') ? null : pending.toString('utf8', headEnd + 4);
         pending = Buffer.alloc(0);
-        end(answer.startsWith('HTTP/1.1 200'));
+        end(fault);
         next();
       });
       next();
