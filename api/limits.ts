@@ -201,6 +201,16 @@ export function sourceOf(address: string | undefined): string {
   return `${network.join(':')}::/64`;
 }
 
+/** Counts a call of nobody. @returns why Redis does not count calls, for operators; null when it does */
+export const redisTrouble = (redis: Redis): Promise<string | null> =>
+  redis.eval(COUNT_CALL, 1, 'rate:nobody', 1, WINDOW_SECONDS).then(
+    () => null,
+    (error: Error) => {
+      const why = redis.status === 'ready' ? error.message : 'not connected';
+      return `counts calls for itself, because Redis does not (${why})`;
+    },
+  );
+
 /** Opens Redis for the rate limit. While it is away commands fail at once; others time out. */
 export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {
   const redis = new Redis(url, {

@@ -17,7 +17,7 @@ import { buildApp } from './app';
 import { createAttemptWatch } from './attempt-watch';
 import { createKeyUses, openCatalogue } from './catalogue';
 import { buildInternalApp } from './internal-app';
-import { connectRedis, createRateLimiter } from './limits';
+import { connectRedis, createRateLimiter, redisTrouble } from './limits';
 import { drainable, useCertificate, type TlsFiles } from './listener';
 import { createApiMetrics } from './observe';
 import { openPools } from './pools';
@@ -65,8 +65,6 @@ async function start(options: ApiProcessOptions, closers: Closers) {
   });
   closers.add(() => writing.stop());
   const build = config.WORKER_BUILD_ID ?? null;
-  const beat = keepBeating(database.sql, { processId: ulid(), kind: 'api', build });
-  closers.add(() => beat.stop());
   const writer = createQuoteWriter({ sql: inserts.sql, deadlineMs: timeoutMs });
 
   const metrics = createApiMetrics({
@@ -81,6 +79,11 @@ async function start(options: ApiProcessOptions, closers: Closers) {
       )
     : null;
   closers.add(() => redis?.disconnect());
+  const about = { processId: ulid(), kind: 'api', build } as const;
+  const beat = keepBeating(database.sql, about, {
+    trouble: async () => redis && redisTrouble(redis),
+  });
+  closers.add(() => beat.stop());
   const limiter = createRateLimiter({
     limit: config.RATE_LIMIT_PER_MINUTE,
     redis,

@@ -14,23 +14,26 @@ export interface Beat extends Pick<Stored, 'processId' | 'kind' | 'host' | 'buil
   readonly cutOffSince?: Date | null;
   /** Whether a worker starts deliveries. */
   readonly starts?: boolean;
+  /** What it cannot do although it runs, in words for operators; the first 300 characters are kept. */
+  readonly trouble?: string | null;
 }
 
 const WRITE = `
-  insert into processes (process_id, kind, host, build, temporal_at)
-  values ($1, $2, $3, $4, case when $5::boolean then service_now() end)
+  insert into processes (process_id, kind, host, build, temporal_at, trouble)
+  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, left($6, 300))
   on conflict (process_id) do update
-    set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at)`;
+    set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at),
+      trouble = excluded.trouble`;
 
 // All parts see the rows as they were before. A gap in the beats of all workers was an outage, which
 // ends now. Temporal was away only while workers wrote that they did not reach it: when none wrote,
 // nothing is known of Temporal.
 const WORKER_WRITE = `
-  insert into processes (process_id, kind, host, build, temporal_at, cut_off_since, seat)
-  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, $6::text::timestamptz, (select seat from seats))
+  insert into processes (process_id, kind, host, build, temporal_at, trouble, cut_off_since, seat)
+  values ($1, $2, $3, $4, case when $5::boolean then service_now() end, left($6, 300), $8::text::timestamptz, (select seat from seats))
   on conflict (process_id) do update
     set seen_at = service_now(), temporal_at = coalesce(excluded.temporal_at, processes.temporal_at),
-      cut_off_since = excluded.cut_off_since, seat = excluded.seat`;
+      trouble = excluded.trouble, cut_off_since = excluded.cut_off_since, seat = excluded.seat`;
 
 /** The seat of a worker that has not written for this long, two beats and a margin, is free. */
 const SEAT_KEPT_MS = 25_000;
@@ -64,11 +67,11 @@ const WRITE_AS_WORKER = `
 /** Writes that a process runs. A worker also notes an outage that ends with this beat. */
 export async function writeBeat(
   reader: Reader,
-  { processId, kind, host, build, temporal, cutOffSince, starts = false }: Beat,
+  { processId, kind, host, build, temporal, cutOffSince, starts = false, trouble = null }: Beat,
 ) {
-  const parameters = [processId, kind, host, build, temporal];
+  const parameters = [processId, kind, host, build, temporal, trouble];
   await (kind === 'worker'
-    ? runPrepared(reader, WRITE_AS_WORKER, [...parameters, cutOffSince?.toISOString() ?? null, starts])
+    ? runPrepared(reader, WRITE_AS_WORKER, [...parameters, starts, cutOffSince?.toISOString() ?? null])
     : runPrepared(reader, WRITE, parameters));
 }
 
@@ -94,7 +97,7 @@ export const listSeats = (reader: Reader) =>
 
 interface RunningProcess extends Pick<
   Stored,
-  'kind' | 'host' | 'build' | 'startedAt' | 'seenAt' | 'cutOffSince'
+  'kind' | 'host' | 'build' | 'startedAt' | 'seenAt' | 'cutOffSince' | 'trouble'
 > {
   readonly lost: boolean;
   readonly withoutTemporal: boolean;
@@ -105,7 +108,7 @@ const LIST = `
   with recent as (
     select *, stopped_at is null and seen_at < service_now() - ${LOST} as lost from processes
     where seen_at > service_now() - make_interval(secs => ${SHOWN_FOR_MS / 1_000}))
-  select ${columns('p', 'kind, host, build, started_at, seen_at, cut_off_since')}, p.lost,
+  select ${columns('p', 'kind, host, build, started_at, seen_at, cut_off_since, trouble')}, p.lost,
     p.kind = 'worker' and coalesce(p.temporal_at, p.started_at) < p.seen_at - ${LOST} as "withoutTemporal"
   from recent p
   where p.stopped_at is null and (not p.lost

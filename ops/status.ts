@@ -179,6 +179,7 @@ function storedProblems(stored: Stored, at: Date, embedded: boolean): string[] {
         `${nameOf(one)} cannot reach anybody since ${utcText(one.cutOffSince ?? at)}: its network, its name servers?`,
       ],
       [!one.lost && one.withoutTemporal, `${nameOf(one)} does not reach Temporal`],
+      [!one.lost && one.trouble !== null, `${nameOf(one)}: ${one.trouble}`],
     ]),
     [postgres.role === 'standby', 'Postgres: this is a standby, and no leader is known'],
     [

@@ -5,7 +5,13 @@ import { startLoop, withTimeout } from '../timing/timing';
 
 const BEAT_TIMEOUT_MS = 5_000;
 
-/** What a worker's beat reports besides. */
+interface Reports {
+  /** What the process cannot do although it runs; null when it can do everything. */
+  readonly trouble: () => Promise<string | null>;
+  /** What a worker's beat reports besides. */
+  readonly worker?: WorkerBeat;
+}
+
 interface WorkerBeat {
   readonly reachesTemporal: () => Promise<boolean>;
   /** Since when its network reaches nobody. */
@@ -21,7 +27,7 @@ interface WorkerBeat {
 export function keepBeating(
   sql: Sql,
   about: Pick<Beat, 'processId' | 'kind' | 'build'>,
-  worker?: WorkerBeat,
+  { trouble, worker }: Reports,
 ) {
   const host = hostname();
   const inTime = (writing: Promise<unknown>) =>
@@ -33,7 +39,9 @@ export function keepBeating(
     round: async () => {
       const temporal = (await worker?.reachesTemporal()) ?? false;
       const seen = { cutOffSince: worker?.cutOffSince() ?? null, starts: worker?.starts() ?? false };
-      await inTime(writeBeat(sql, { ...about, host, temporal, ...seen }));
+      // What hinders it to ask, such as a Postgres that is away, hinders the beat too.
+      const hindered = await trouble().catch(() => null);
+      await inTime(writeBeat(sql, { ...about, host, temporal, ...seen, trouble: hindered }));
     },
     everyMs: BEAT_EVERY_MS,
     onError: () => undefined,

@@ -1,8 +1,7 @@
-import { X509Certificate } from 'node:crypto';
 import { Gauge, type Registry } from 'prom-client';
 import { LIMIT_SHARES, refreshFigures, storedFigures, type Figures } from '../db/figures';
 import type { Db, Sql } from '../db/postgres/connect';
-import type { TemporalTarget } from '../runtime/temporal/temporal-target';
+import { certificateEndsMs } from '../runtime/temporal/temporal-target';
 import { inRound, startLoop, withTimeout, type Loop } from '../timing/timing';
 import type { WorkerOptions } from './options';
 import type { SendSlots } from './slots';
@@ -191,7 +190,7 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     ],
     pfqs_temporal_certificate_expires_timestamp_seconds: [
       'When the client certificate ends that this process started with; NaN without one.',
-      () => expiryOf(deps.temporal.connection.tls) / 1_000,
+      () => certificateEndsMs(deps.temporal) / 1_000,
     ],
   });
 }
@@ -246,9 +245,3 @@ function addGauges<Source>(registry: Registry, read: () => Promise<Source>, gaug
 
 const by = (label: string, counts: Readonly<Record<string, number>>): Shown =>
   Object.entries(counts).map(([name, count]) => [{ [label]: name }, count]);
-
-/** Unix milliseconds; NaN without a client certificate. */
-function expiryOf(tls: TemporalTarget['connection']['tls']): number {
-  const pair = typeof tls === 'object' && tls !== null ? tls.clientCertPair : undefined;
-  return pair === undefined ? Number.NaN : new Date(new X509Certificate(pair.crt).validTo).getTime();
-}

@@ -12,6 +12,7 @@ import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate'
 import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { keepBeating } from '../runtime/beat';
 import { reportLogin } from '../runtime/login';
+import { certificateEndsMs } from '../runtime/temporal/temporal-target';
 import { openTogether, type Closers } from '../runtime/closers';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { createClockWatch } from './clock-watch';
@@ -33,6 +34,9 @@ import { createEndpointSpeed, createFastPath } from './fast-path';
 
 /** The count of a large month takes seconds, so a statement may take two minutes. */
 const RETENTION = { applicationName: 'pfqs retention', poolSize: 1, statementTimeoutMs: 120_000 };
+
+/** As TemporalCertificateEnds has it. */
+const CERTIFICATE_ENDS_MS = 2_592_000_000;
 
 const monotonicMs = () => performance.now();
 
@@ -126,7 +130,27 @@ function start(options: WorkerOptions, closers: Closers) {
       () => false,
     );
   const about = { processId, kind: 'worker', build } as const;
-  const beat = keepBeating(database.sql, about, { reachesTemporal, cutOffSince, starts: buildIsCurrent });
+  let opensSecrets = false;
+  /** @returns why it could not do all of its work */
+  async function unfitBecause(): Promise<string | null> {
+    const different = await differentFunctions(sql);
+    if (different.length > 0)
+      return `the functions of the database are not those of this build (${different.join(', ')}): run migrate`;
+    // Looked at until it fits: a release with another key must not take the place of workers that can sign.
+    const fault = opensSecrets ? null : await faultOfKeyRing(sql, options.keyRing);
+    if (fault !== null) return `WEBHOOK_KEYS: ${fault}`;
+    opensSecrets = true;
+    return null;
+  }
+  const endsMs = certificateEndsMs(options.temporal);
+  const certificateEnds = () =>
+    endsMs - Date.now() < CERTIFICATE_ENDS_MS
+      ? `started with a certificate for Temporal that ends on ${new Date(endsMs).toISOString().slice(0, 10)}`
+      : null;
+  const beat = keepBeating(database.sql, about, {
+    trouble: async () => (await unfitBecause()) ?? certificateEnds(),
+    worker: { reachesTemporal, cutOffSince, starts: buildIsCurrent },
+  });
   emitter.on('changed', () => beat.wake());
   closers.add(() => beat.stop());
 
@@ -175,11 +199,6 @@ function start(options: WorkerOptions, closers: Closers) {
     cutOffSince,
     buildIsCurrent,
   });
-  let opensSecrets = false;
-  const notReady = (message: string) => {
-    repeats.error({}, `worker: not ready: ${message}`);
-    return new Error(message);
-  };
   const { production } = options;
   void reportLogin(database.sql, 'worker', { logger, production, timeoutMs: databaseTimeoutMs });
   return {
@@ -187,15 +206,11 @@ function start(options: WorkerOptions, closers: Closers) {
     /** @throws naming what is missing: Postgres, a key, Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
       await checkSession(sql, 1_000);
-      const different = await differentFunctions(sql);
-      if (different.length > 0)
-        throw notReady(
-          `functions of the database are not those of this build (${different.join(', ')}): run migrate`,
-        );
-      // Looked at until it fits: a release with another key must not take the place of workers that can sign.
-      const fault = opensSecrets ? null : await faultOfKeyRing(sql, options.keyRing);
-      if (fault !== null) throw notReady(`WEBHOOK_KEYS: ${fault}`);
-      opensSecrets = true;
+      const unfit = await unfitBecause();
+      if (unfit !== null) {
+        repeats.error({}, `worker: not ready: ${unfit}`);
+        throw new Error(unfit);
+      }
       await session.checkReady();
     },
     close: (): Promise<void> => closers.close(),

@@ -124,10 +124,12 @@ export const TABLE_RIGHTS: Readonly<Record<string, Rights>> = {
 
   // Each process writes that it runs. The backup script logs in as the superuser.
   processes: {
-    api: 'select (process_id, temporal_at), insert (process_id, kind, host, build, temporal_at), update (seen_at, temporal_at, stopped_at)',
+    api:
+      'select (process_id, temporal_at, trouble), insert (process_id, kind, host, build, temporal_at, trouble), ' +
+      'update (seen_at, temporal_at, stopped_at, trouble)',
     worker:
-      'select, insert (process_id, kind, host, build, temporal_at, cut_off_since, seat), ' +
-      'update (seen_at, temporal_at, cut_off_since, seat, stopped_at), delete',
+      'select, insert (process_id, kind, host, build, temporal_at, cut_off_since, seat, trouble), ' +
+      'update (seen_at, temporal_at, cut_off_since, seat, stopped_at, trouble), delete',
     ops: 'select',
   },
   outages: { worker: 'select, insert (kind, began_at), update (ended_at)', ops: 'select' },

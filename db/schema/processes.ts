@@ -19,6 +19,8 @@ export const processes = pgTable(
     /** The number under which queues belong to a worker that starts deliveries; null: it starts none. */
     seat: smallint('seat'),
     stoppedAt: moment('stopped_at'),
+    /** What it cannot do although it runs, in words. */
+    trouble: text('trouble'),
   },
   (t) => [check('processes_kind', sql`${t.kind} in ('api', 'worker')`)],
 );

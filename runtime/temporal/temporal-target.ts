@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
 import { type Config, ConfigError } from '../config/config';
@@ -6,6 +7,12 @@ import { type TemporalSettings, temporalSettings } from '../config/settings';
 export interface TemporalTarget {
   readonly namespace: string;
   readonly connection: NativeConnectionOptions & { readonly address: string };
+}
+
+/** When the client certificate ends, in Unix milliseconds; NaN without one. */
+export function certificateEndsMs({ connection: { tls } }: TemporalTarget): number {
+  const pair = typeof tls === 'object' && tls !== null ? tls.clientCertPair : undefined;
+  return pair === undefined ? Number.NaN : new Date(new X509Certificate(pair.crt).validTo).getTime();
 }
 
 /** Otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */

@@ -1,3 +1,4 @@
+import { listProcesses } from '../../db/processes';
 import { until } from '../../testbed/until';
 import { newKeyRingText, standingOf, storeStatus } from '../../testbed/notifications';
 import { startTestWorker } from '../support/delivery';
@@ -29,6 +30,11 @@ test('a worker that lacks the key makes no attempt, and one that has it delivers
   workers.push(late);
   await expect(late.worker.checkReady()).rejects.toThrow(/^WEBHOOK_KEYS: .*replaced under the same id/);
   expect(late.logs.filter((line) => line.includes('not ready: WEBHOOK_KEYS'))).toHaveLength(1);
+  const said = async () => (await listProcesses(database.db)).map(({ trouble }) => trouble);
+  await until(
+    async () => (await said()).some((one) => one?.startsWith('WEBHOOK_KEYS: ')),
+    'its beat says why',
+  );
   // One damaged secret among others says nothing of the key.
   await newPartner();
   await database.sql`update webhook_secrets set ciphertext = ${Buffer.alloc(40)} where endpoint_id in (

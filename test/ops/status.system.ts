@@ -113,6 +113,11 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
     /worker b \(1\.2\.0\) does not reach Temporal/,
     () => database.sql`update processes set temporal_at = service_now() - interval '2 minutes'`,
   ],
+  [
+    'a process is in trouble',
+    /API process a \(1\.2\.0\): counts calls for itself/,
+    () => beat({ ...API, trouble: 'counts calls for itself' }),
+  ],
   ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
   ['no build is current', /No build is current: workers send nothing/, currentIs(null)],
   [
