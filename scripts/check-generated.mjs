@@ -23,6 +23,11 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 
 /** On a copy. */
 function checkMigrations() {
+  const [snapshot, ...more] = readdirSync(join(root, 'db/migrations/meta')).filter(
+    (name) => name !== '_journal.json',
+  );
+  if (more.length > 0)
+    faults.push(`drizzle-kit reads only the last snapshot; delete db/migrations/meta/${snapshot}`);
   const scratch = mkdtempSync(join(tmpdir(), 'pfqs-generated-'));
   const copy = join(scratch, 'migrations');
   cpSync(join(root, 'db/migrations'), copy, { recursive: true });

@@ -16,15 +16,6 @@ test('every kept history replays with the workflow of today', async () => {
   expect(replayed).toBe(kept.length);
 });
 
-/** A worker ends such a workflow (workflowFailureErrorTypes), and the reconciler starts the next generation. */
-test('a delivery of the build before the row decided is refused as another history, and not continued by chance', async () => {
-  const older = keptHistories('older');
-  const results = Worker.runReplayHistories({ workflowBundle: await prebuiltBundle() }, older);
-  const errors: string[] = [];
-  for await (const { error } of results) errors.push(error?.name ?? 'none');
-  expect(errors).toEqual(older.map(() => 'DeterminismViolationError'));
-});
-
 test('a workflow that was changed in place is found out by the kept histories', async () => {
   const directory = await temporaryDirectory('bundle');
   // The code of today, but for the name of one activity.

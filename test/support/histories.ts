@@ -70,17 +70,12 @@ export async function localActivities(handle: WorkflowHandle): Promise<string[]>
   });
 }
 
-/**
- * Every kept history, by its name.
- * @param of `older`: of builds whose workflows this one does not continue
- */
-export function keptHistories(of: '.' | 'older' = '.'): { workflowId: string; history: unknown }[] {
-  const files = readdirSync(join(folder, of)).filter((file) => file.endsWith('.json'));
-  return files.map((file) => ({
+/** Every kept history, by its name. */
+export const keptHistories = (): { workflowId: string; history: unknown }[] =>
+  readdirSync(folder).map((file) => ({
     workflowId: file.replace('.json', ''),
-    history: History.fromObject(JSON.parse(readFileSync(join(folder, of, file), 'utf8')) as object),
+    history: History.fromObject(JSON.parse(readFileSync(join(folder, file), 'utf8')) as object),
   }));
-}
 
 /** Build ids of the workers that completed the workflow tasks of a run, in order; null for one without a version. */
 export async function deploymentsOf(handle: WorkflowHandle): Promise<(string | null)[]> {
