@@ -221,8 +221,10 @@ export function connectRedis(url: string, timeoutMs: number, onError: (error: Er
     connectTimeout: 2_000,
     // A host that is lost resets nothing, and TCP would wait for it for a quarter of an hour.
     socketTimeout: 2_000,
+    // It asks by INFO, which a user of Redis may not be allowed, and prints that past the log.
+    enableReadyCheck: false,
     // After a failover the connection still leads to the former primary, and the address to the present one.
-    reconnectOnError: ({ message }) => message.includes('READONLY'),
+    reconnectOnError: ({ message }) => /READONLY|MASTERDOWN|NOREPLICAS/.test(message),
     retryStrategy: (attempts) => Math.min(50 * attempts, 1_000),
   });
   redis.on('error', onError);

@@ -147,6 +147,25 @@ needs('Redis')('with Redis', () => {
     }
   });
 
+  test('a user of Redis with the commands of the count alone: counted in Redis, and no line beside the log', async () => {
+    const admin = new Redis(redis.url);
+    const beside = jest.spyOn(console, 'warn').mockImplementation();
+    await admin.call('ACL', 'SETUSER', 'quotes', 'on', '>pw', '~rate:*', '-@all');
+    for (const command of ['eval', 'evalsha', 'set', 'incrby', 'pttl', 'expire'])
+      await admin.call('ACL', 'SETUSER', 'quotes', `+${command}`);
+    const environment = { ...LIMIT, REDIS_URL: redis.url.replace('//', '//quotes:pw@') };
+    const api = await startTestApi({ environment, databaseUrl: one.databaseUrl, keys: one.keys });
+    try {
+      await redisReady(api);
+      expect(await admin.keys('rate:*')).toHaveLength(1);
+      expect(beside.mock.calls).toEqual([]);
+    } finally {
+      admin.disconnect();
+      beside.mockRestore();
+      await api.close();
+    }
+  });
+
   test('Redis hung: counted in memory after its timeout, then left alone for a while', async () => {
     const environment = { ...LIMIT, REDIS_URL: redis.url };
     const api = await startTestApi({ environment, databaseUrl: one.databaseUrl, keys: one.keys });
@@ -168,7 +187,18 @@ needs('Redis')('with Redis', () => {
     }
   });
 
-  test.each(['is a replica now', 'is silent'] as const)(
+  /** How a former primary refuses to write, on a connection that stays open. */
+  const demote = {
+    'is a replica now': (former: Redis) => former.replicaof('127.0.0.1', 1),
+    async 'is a replica without a primary, and serves nothing stale'(former: Redis) {
+      await former.config('SET', 'replica-serve-stale-data', 'no');
+      await former.replicaof('127.0.0.1', 1);
+    },
+    'reaches none of the replicas that it must write to': (former: Redis) =>
+      former.config('SET', 'min-replicas-to-write', '1'),
+  };
+
+  test.each([...Object.keys(demote), 'is silent'] as (keyof typeof demote | 'is silent')[])(
     'after a failover calls are counted by the new primary, when the former one %s',
     async (former) => {
       const [first, second] = [await startRedis(), await startRedis()];
@@ -185,7 +215,7 @@ needs('Redis')('with Redis', () => {
         await until(() => countsAt(atFirst), 'the first primary counts');
         address.leadTo(second.port);
         if (former === 'is silent') first.freeze();
-        else await atFirst.replicaof('127.0.0.1', 1);
+        else await demote[former](atFirst);
         await until(() => countsAt(atSecond), 'the second primary counts');
       } finally {
         for (const admin of [atFirst, atSecond]) admin.disconnect();
