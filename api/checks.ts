@@ -110,7 +110,7 @@ export function authenticator(catalogue: Pick<Catalogue, 'findKey'>, onKeyUsed: 
       record !== undefined &&
       record.state === 'active' &&
       record.partnerState === 'active' &&
-      (record.expiresAt === null || record.expiresAt.getTime() > Date.now());
+      (record.endsAtMs === null || record.endsAtMs > performance.now());
     if (!usable) throw notValid();
     onKeyUsed(record.keyId);
     return { keyId: record.keyId, partnerId: record.partnerId, environment: record.environment };

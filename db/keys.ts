@@ -3,8 +3,8 @@ import { and, asc, eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
 import { ulid } from 'ulid';
 import type { Tenant } from '../domain/tenant';
 import type { Partner } from './catalogue/partners';
-import { columns, firstRow, oneRow, rowsOf, runPrepared } from './postgres/connect';
-import type { DbOrTransaction, Reader } from './postgres/connect';
+import { columns, msText, oneRow, rowsOf, runPrepared } from './postgres/connect';
+import type { DbOrTransaction, Parameter, Reader } from './postgres/connect';
 import { Refused } from './refused';
 import { apiKeys, partners } from './schema';
 import { given, isExpired } from './schema/columns';
@@ -151,24 +151,36 @@ function refuseRotation({ keyId, state, expired, replacedBy }: KeySummary): void
     throw new Refused('conflict', `Key ${keyId} was already replaced by ${replacedBy}: rotate that one.`);
 }
 
-type Recorded = 'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state' | 'expiresAt';
+type Recorded = 'keyId' | 'partnerId' | 'environment' | 'keyHash' | 'state';
 export interface ApiKeyRecord extends Readonly<Pick<typeof apiKeys.$inferSelect, Recorded>> {
   readonly partnerState: Partner['state'];
+  /** When it expires, in milliseconds of `performance.now()`: the wall clock of this machine may be wrong; null: never. */
+  readonly endsAtMs: number | null;
 }
 
 export type ApiKeySummary = Awaited<ReturnType<typeof summaries>>[number];
 
 const RECORD = `
-  select ${columns('k', 'key_id, partner_id, environment, key_hash, state, expires_at')}, p.state as "partnerState"
+  select ${columns('k', 'key_id, partner_id, environment, key_hash, state')}, p.state as "partnerState",
+    ${msText('k.expires_at - service_now()')} as "leftMs"
   from api_keys k join partners p on p.partner_id = k.partner_id`;
 
-export const loadAllKeys = (db: Reader) => rowsOf<ApiKeyRecord>(db, RECORD, []);
+async function records(db: Reader, condition: string, parameters: readonly Parameter[]) {
+  type Row = Omit<ApiKeyRecord, 'endsAtMs'> & { readonly leftMs: number | null };
+  const askedMs = performance.now();
+  const rows = await rowsOf<Row>(db, `${RECORD} ${condition}`, parameters);
+  return rows.map(({ leftMs, ...row }) => ({ ...row, endsAtMs: leftMs === null ? null : askedMs + leftMs }));
+}
 
-export const loadKeysOfPartner = (db: Reader, partnerId: string) =>
-  rowsOf<ApiKeyRecord>(db, `${RECORD} where k.partner_id = $1`, [partnerId]);
+export const loadAllKeys = (db: Reader): Promise<ApiKeyRecord[]> => records(db, '', []);
 
-export const findKeyByHash = (db: Reader, hash: Buffer) =>
-  firstRow<ApiKeyRecord>(db, `${RECORD} where k.key_hash = $1`, [hash]);
+export const loadKeysOfPartner = (db: Reader, partnerId: string): Promise<ApiKeyRecord[]> =>
+  records(db, 'where k.partner_id = $1', [partnerId]);
+
+export async function findKeyByHash(db: Reader, hash: Buffer): Promise<ApiKeyRecord | null> {
+  const [record] = await records(db, 'where k.key_hash = $1', [hash]);
+  return record ?? null;
+}
 
 const { keyHash: _, ...API_KEY } = getTableColumns(apiKeys);
 

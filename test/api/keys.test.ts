@@ -4,6 +4,7 @@ import { switchPartner } from '../../db/catalogue/partners';
 import { apiKeyChanges, issueKey, lastUses } from '../../db/keys';
 import { opsJson } from '../ops/run';
 import { startTestApi, type TestApi, useApi } from '../support/api';
+import { advanceServiceClock, setServiceClock } from '../../testbed/notifications';
 import { PARTNER_ID } from '../../testbed/values';
 import { useDatabase } from '../support/database';
 import { until } from '../../testbed/until';
@@ -79,6 +80,22 @@ test('an expired key is refused; rotation lets the old key live for the overlap 
   await pause(3_200);
   expect(await all()).toEqual([401, 401, 200]);
 });
+
+test.each([-600, 600])(
+  'keys end by the clock of the database, which is %d seconds ahead of this machine',
+  async (seconds) => {
+    await advanceServiceClock(api.database, seconds);
+    try {
+      const short = await newKey(60);
+      const { key, keyId } = await newKey();
+      await apiKeyChanges.rotate(api.database.db, { keyId, overlapSeconds: 0 });
+      expect(await timeToRefusal(api, key)).toBeLessThan(1_000);
+      expect(await statusOf(short.key)).toBe(200);
+    } finally {
+      await setServiceClock(api.database, null);
+    }
+  },
+);
 
 describe('two API processes', () => {
   beforeAll(async () => {
