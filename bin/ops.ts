@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { connectDatabase } from '../db/postgres/connect';
+import { connectDatabase, databaseNow } from '../db/postgres/connect';
 import { runOps } from '../ops/program';
 import { readConfig } from '../runtime/config/config';
 import { builtWorkflows } from '../runtime/temporal/workflow-code';
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
       get actor() {
         return options.actor(currentUser());
       },
-      now: () => new Date(),
+      now: databaseNow,
       interruptible,
       workflows: () => builtWorkflows(join(__dirname, '..')),
       async temporal() {

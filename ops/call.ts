@@ -20,7 +20,8 @@ export interface OpsDeps extends Pick<OpsOptions, 'keyRing' | 'storyUrl' | 'rete
   readonly stdin: Readable;
   /** Who makes a change, for the change log; read before the change begins. @throws for a shared account in production. */
   readonly actor: string;
-  readonly now: () => Date;
+  /** By the clock of the database: the one of this machine may be wrong. */
+  readonly now: (db: DbOrTransaction) => Promise<Date>;
   /** From this call on, a first interrupt or request to end aborts this signal; a second one ends the process. */
   readonly interruptible: () => AbortSignal;
   readonly checkTarget: (url: string) => Promise<WebhookUrlCheck>;

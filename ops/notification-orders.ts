@@ -275,5 +275,5 @@ async function refusalOf({ db, deps }: Call, notificationId: string): Promise<Re
   if (state === 'held') return refused('is held: create or enable an endpoint, then resend it.');
   if (state !== 'queued') return refused(`has ended (${state}): resend it instead.`);
   const now = await whatTheyDo(db, [found]);
-  return refused(`is queued: ${nowTexts(now(found), deps.now())[1]}.`);
+  return refused(`is queued: ${nowTexts(now(found), await deps.now(db))[1]}.`);
 }

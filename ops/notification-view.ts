@@ -143,6 +143,7 @@ export function notificationAnswer(
   now: DeliveryNow,
   attempts: readonly DeliveryAttempt[],
   deps: OpsDeps,
+  at: Date,
 ): Answer {
   const last = attempts.findLast(({ finishedAt }) => finishedAt !== null);
   const tried = listed(attempts, attemptView, {
@@ -176,7 +177,7 @@ export function notificationAnswer(
     },
     text: (most) =>
       [
-        `Now: ${nowTexts(now, deps.now())[1]}.\nLast answer: ${answered}.`,
+        `Now: ${nowTexts(now, at)[1]}.\nLast answer: ${answered}.`,
         facts({ ...view, story }),
         `Body:\n${quoted(one.body)}`,
         `Attempts:\n${tried.text(most)}${answers.join('')}`,

@@ -95,15 +95,16 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
       limit: given.limit,
     });
     const now = await whatTheyDo(call.db, found);
+    const at = await deps.now(call.db);
     const answer = listed(found, (one) => listedView(one, now(one), storyOf(one, deps)), {
       notification: 'notification_id',
-      now: (one) => nowTexts(now(one), deps.now())[0],
+      now: (one) => nowTexts(now(one), at)[0],
       'last answer': 'last_outcome',
       tries: 'attempts',
       partner: 'partner_id',
       env: 'environment',
       event: ({ eventType }) => eventType.replace(/^credit_application\./, ''),
-      age: ({ createdAt }) => age(createdAt, deps.now()),
+      age: ({ createdAt }) => age(createdAt, at),
       'merchant reference': 'merchant_reference',
       application: 'application_id',
       created: 'created_at',
@@ -124,7 +125,8 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
   handle(show, deps, async ({ db }, notificationId = '') => {
     const found = existing(await findNotification(db, notificationId), `Notification ${notificationId}`);
     const now = await whatTheyDo(db, [found]);
-    const answer = notificationAnswer(found, now(found), await listAttempts(db, notificationId), deps);
+    const attempts = await listAttempts(db, notificationId);
+    const answer = notificationAnswer(found, now(found), attempts, deps, await deps.now(db));
     return withReasons(answer, await reasonsOf(db, found));
   });
 
@@ -139,13 +141,14 @@ export function addNotificationCommands(program: Command, deps: OpsDeps): void {
     const { partner: partnerId, environment } = options;
     const found = await countWhatTheyDo(db, { partnerId, environment });
     const pauses = await pausesOf(db, { partnerId, environment });
+    const at = await deps.now(db);
     const answer = listed(found, summaryView, {
       ...(partnerId === undefined
         ? { partners: ({ partners }) => (partners.size === 1 ? [...partners].join() : partners.size) }
         : { env: 'environment' }),
       doing: ({ doing, reason }) => (reason === null ? doing : `${doing}: ${reason}`),
       count: 'count',
-      oldest: ({ oldest }) => age(oldest.createdAt, deps.now()),
+      oldest: ({ oldest }) => age(oldest.createdAt, at),
       'last answers': (one) =>
         summaryView(one)
           .last_answers.map(({ answer: text, count }) => `${text} (${count})`)

@@ -64,7 +64,8 @@ export function addProductCommands(program: Command, deps: OpsDeps): void {
   handle<Page>(inPages(list, 'product', { byDefault: 200 }), deps, async (call) => {
     const { merchant: merchantId, after, limit } = call.options;
     const found = await listProducts(call.db, { merchantId, after, limit });
-    return paged(call, productTable(found, ukDay(deps.now())), found.at(-1)?.productId);
+    const today = ukDay(await deps.now(call.db));
+    return paged(call, productTable(found, today), found.at(-1)?.productId);
   });
 
   const ofMerchant = (verb: string) =>

@@ -89,7 +89,7 @@ async function statusNow({ db, deps }: Call): Promise<Answer> {
   const well = problems.length === 0;
   const title = well ? 'Well.' : `Not well:\n${problems.map((one) => `  ! ${printable(one)}`).join('\n')}`;
   return {
-    json: { well, at: deps.now(), problems, ...stored.view, temporal: temporal.view },
+    json: { well, at: stored.at ?? new Date(), problems, ...stored.view, temporal: temporal.view },
     text: `${title}\n\n${facts({ ...stored.lines, ...temporal.lines })}`,
     failure: well ? undefined : `not well: ${problems.length} found`,
   };
@@ -99,13 +99,14 @@ type PostgresState = Awaited<ReturnType<typeof readPostgres>>;
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
 /** Reads few rows first, then counts. */
-async function readStored(db: Db, postgres: PostgresState) {
+async function readStored(db: Db, { now }: OpsDeps, postgres: PostgresState) {
   const settings = await loginSettings(db);
   const processes = await listProcesses(db);
   const pauses = await listPauses(db);
   const endpoints = await listEndpoints(db, { removed: false, troubled: true });
   const contradictions = (await contradictionsOfDay(db)).filter(({ count }) => count > 0);
-  return { postgres, settings, processes, pauses, endpoints, contradictions, counted: await readCounts(db) };
+  const counted = await readCounts(db);
+  return { postgres, settings, processes, pauses, endpoints, contradictions, counted, at: await now(db) };
 }
 
 /** As a worker has stored them, else counted now; null when that takes too long. */
@@ -118,7 +119,7 @@ async function readCounts(db: Db): Promise<(Counted & { readonly ageMs: number }
 
 async function storedState(db: Db, deps: OpsDeps) {
   const postgres = await withTimeout(readPostgres(db), AWAY_AFTER_MS, 'Postgres').catch(toFailure);
-  const stored = 'exitCode' in postgres ? postgres : await readWithin(db, postgres);
+  const stored = 'exitCode' in postgres ? postgres : await readWithin(db, deps, postgres);
   if ('exitCode' in stored) {
     const { message: unreachable } = stored;
     const lines = { Postgres: 'unreachable' };
@@ -128,15 +129,15 @@ async function storedState(db: Db, deps: OpsDeps) {
     const lines = { Postgres: `${stored.role}, slow` };
     return { problems: [stored.slow], lines, view: { postgres: stored } };
   }
-  const [at, embedded] = [deps.now(), deps.embedded()];
+  const [{ at }, embedded] = [stored, deps.embedded()];
   const lines = storedLines(stored, at, embedded);
   const workers = stored.processes.filter(({ kind, lost }) => kind === 'worker' && !lost);
   const builds = new Set(workers.map(({ build }) => build));
-  return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored), builds };
+  return { problems: storedProblems(stored, at, embedded), lines, view: storedView(stored), builds, at };
 }
 
-const readWithin = (db: Db, postgres: PostgresState) =>
-  withTimeout(readStored(db, postgres), ANSWERS_WITHIN_MS, 'Postgres').catch((error: unknown) => {
+const readWithin = (db: Db, deps: OpsDeps, postgres: PostgresState) =>
+  withTimeout(readStored(db, deps, postgres), ANSWERS_WITHIN_MS, 'Postgres').catch((error: unknown) => {
     if (!(error instanceof TimeoutError)) return toFailure(error);
     const slow = `Postgres answers, but slowly: its figures took more than ${ANSWERS_WITHIN_MS / 1_000} s`;
     return { role: postgres.role, slow };

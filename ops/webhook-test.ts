@@ -26,7 +26,7 @@ export function addWebhookTest(webhooks: Command, deps: OpsDeps): void {
     .option('--wait', 'wait up to 10 s for the first attempt; exit code 1 unless it delivered');
   handle<Owner & { lender?: TestLender; wait?: true }>(test, deps, async (call) => {
     const { partner: partnerId, environment, lender = null } = call.options;
-    const at = deps.now();
+    const at = await deps.now(call.db);
     const [notificationId, eventId] = [newNotificationId(at), newEventId(at)];
     await changeAndLog(call, 'webhooks.test', async (tx, log) => {
       await insertTestNotification(tx, {

@@ -66,9 +66,10 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
   handle<{ paused?: true; removed?: true }>(list, deps, async ({ db, options }) => {
     const { partner: partnerId, paused = false, removed = false } = options;
     const queued = await withQueue(db, await listEndpoints(db, { partnerId, removed }));
+    const at = await deps.now(db);
     const waiting = (what: keyof QueueFigures) => (one: EndpointWithQueue) => {
       const { count, since } = one.queue[what];
-      return since === null ? count : `${count}, ${age(since, deps.now())}`;
+      return since === null ? count : `${count}, ${age(since, at)}`;
     };
     const shown = queued.filter(({ queue }) => !paused || queue.paused.count > 0);
     return listed(shown, queuedView, {
@@ -78,7 +79,7 @@ export function addWebhookCommands(program: Command, deps: OpsDeps): void {
       env: 'environment',
       state: endpointStatus,
       failing: ({ failingSince, failuresSinceSuccess }) =>
-        failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, deps.now())}`,
+        failingSince === null ? null : `${failuresSinceSuccess}, ${age(failingSince, at)}`,
       pending: waiting('pending'),
       retrying: waiting('retrying'),
       paused: waiting('paused'),

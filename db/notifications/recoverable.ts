@@ -2,7 +2,7 @@ import { TEST_EVENT_TYPE } from '../../domain/notification-states';
 import { LONGEST_RECOVERY_DAYS } from '../../domain/retention';
 import type { Tenant } from '../../domain/tenant';
 import { hasActiveEndpoint } from '../endpoints/endpoints';
-import { msText, oneRow, runPrepared, type Reader } from '../postgres/connect';
+import { databaseNow, oneRow, runPrepared, type Reader } from '../postgres/connect';
 import { Refused } from '../refused';
 import { deliveryStatus, endedStatus } from '../schema';
 
@@ -18,8 +18,6 @@ export interface RecoverySpan {
 /** A moment, or how long ago it was. */
 export type MomentOrAgo = { readonly at: Date } | { readonly agoSeconds: number };
 
-const NOW = `select ${msText('service_now()')} as ms`;
-
 /**
  * Reads a span by the database's clock. It never reaches into the future, where it would grow.
  * @throws Refused when it begins too long ago, or is empty
@@ -30,7 +28,7 @@ export async function resolveSpan(
   until: MomentOrAgo = { agoSeconds: 0 },
   mostDays: number = LONGEST_RECOVERY_DAYS,
 ) {
-  const now = Math.floor((await oneRow<{ ms: number }>(reader, NOW)).ms);
+  const now = (await databaseNow(reader)).getTime();
   const at = (one: MomentOrAgo) => ('at' in one ? one.at.getTime() : now - one.agoSeconds * 1_000);
   const [from, to] = [at(since), Math.min(at(until), now)];
   if (now - from > mostDays * 86_400_000)

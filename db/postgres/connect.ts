@@ -122,6 +122,12 @@ export async function oneRow<Row>(reader: Reader, text: string, parameters: read
   return row;
 }
 
+const NOW = `select ${msText('service_now()')} as ms`;
+
+/** The clock of the database, in whole milliseconds. */
+export const databaseNow = async (reader: Reader) =>
+  new Date(Math.floor((await oneRow<{ ms: number }>(reader, NOW)).ms));
+
 function clientOf(reader: DbOrTransaction): Sql {
   return (reader._.session as unknown as { readonly client: Sql }).client;
 }

@@ -10,6 +10,7 @@ import { TemporalUnreachable } from '../../ops/exit-codes';
 import { runOps } from '../../ops/program';
 import type { TemporalOrders } from '../../ops/temporal';
 import { deliveryStoryUrl } from '../../workflows/names';
+import { databaseNow } from '../../db/postgres/connect';
 import { openDatabaseAt, useDatabase } from '../support/database';
 import { newKeyRingText } from '../../testbed/notifications';
 import { asRole } from '../../testbed/roles';
@@ -61,7 +62,7 @@ const AWAY: TemporalOrders = {
 export const OTHER_DEPS: Omit<OpsDeps, 'connect' | 'out' | 'err'> = {
   stdin: Readable.from([]),
   actor: 'tester',
-  now: () => new Date(),
+  now: databaseNow,
   interruptible: () => new AbortController().signal,
   retentionAt: () => '03:15',
   embedded: () => false,
@@ -142,7 +143,6 @@ export function useOps({
         connect: connectAsOps(database.url),
         stdin: Readable.from([Buffer.from(stdin)]),
         interruptible: () => scene.interruption.signal,
-        now: () => new Date('2026-11-21T12:00:00Z'),
       },
       args,
     );

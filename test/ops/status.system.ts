@@ -51,6 +51,18 @@ test('all is well: exit code 0, with builds, ages and the last backup', async ()
   });
 });
 
+test('ages are by the clock of the database, which is ten minutes behind this machine', async () => {
+  await advanceServiceClock(database, -600);
+  await database.sql`delete from processes`;
+  await beat(API);
+  await beat(WORKER);
+  const { partnerId } = await newPartner(database);
+  await ops.json('webhooks', 'test', '--partner', partnerId, '--environment', 'sandbox');
+  expect((await run()).out).toMatch(/API 1 +API process a \(1\.2\.0\), up \d s, seen \d s ago/);
+  expect(await ops.text('notifications', 'list', '--partner', partnerId)).toMatch(/ \d s │/);
+  await empty(database, 'deliveries', 'notifications');
+});
+
 /** As whoever has the password of a login may. In this database alone, because other tests use the login too. */
 async function loginSets(setting: string): Promise<void> {
   const api = openDatabaseAt(asRole(database.url, 'api'));
