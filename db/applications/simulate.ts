@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import { namedOffers, type WriteChange } from '../../domain/application';
 import { mayFollow, type ApplicationState } from '../../domain/application-states';
 import { sampleReference } from '../../domain/reference-format';
-import { firstRow, msText, oneRow, type Db, type DbOrTransaction } from '../postgres/connect';
+import { databaseNow, firstRow, msText, oneRow, type Db, type DbOrTransaction } from '../postgres/connect';
 import { findQuote } from '../quotes/read';
 import { creditApplications } from '../schema';
 import { findApplicationForPartner, type Application, type PartnerApplication } from './applications';
@@ -141,7 +141,7 @@ async function moveOn(
   const made = {
     applicationId,
     lenderEventId,
-    occurredAt: new Date(),
+    occurredAt: await databaseNow(tx),
     waitSeconds: 0,
     serviceKeyId: cause.keyId,
   };

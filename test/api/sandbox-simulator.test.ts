@@ -2,6 +2,7 @@ import { APPLICATION_STATES, STORIES, type Story } from '../../domain/applicatio
 import { until } from '../../testbed/until';
 import { useApi } from '../support/api';
 import { eventsOf, storeQuote } from '../support/applications';
+import { advanceServiceClock, setServiceClock } from '../../testbed/notifications';
 import { refusal, type Answer, type CallOptions } from '../../testbed/http-call';
 import { openDatabaseAt } from '../support/database';
 import { internalClient, type InternalClient } from '../support/internal-api';
@@ -87,6 +88,23 @@ test.each(Object.keys(STORIES) as Story[])('the story `%s` is told step by step'
   const told = await eventsOf(api.database, answer.body.data.credit_application_id as string);
   expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, at) => at + 1));
 });
+
+test.each([-600, 600])(
+  'events are dated in their order, also when the database is %d seconds ahead of this machine',
+  async (seconds) => {
+    await advanceServiceClock(api.database, seconds);
+    try {
+      const id = await opened({ story: 'declined' });
+      const { events } = (await api.get(`/v1/credit-applications/${id}`)).body.data;
+      const moments = events.map((one: { occurred_at: string }) => one.occurred_at);
+      expect(moments).toEqual(moments.toSorted());
+      const ahead = Date.parse(moments.at(-1)) - Date.parse(moments[0]);
+      expect(ahead).toBeLessThan(60_000);
+    } finally {
+      await setServiceClock(api.database, null);
+    }
+  },
+);
 
 test('a state that cannot follow is 409 with those that can, and nothing is stored', async () => {
   const completed = await opened({ story: 'completed' });
