@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { MOST_MINUTES_AHEAD } from '../contracts/credit-application';
 import { applicationEventText } from '../contracts/webhook-event';
 import { createApplication, warnOfCrowdedQuote, type NewApplication } from '../db/applications/create';
 import {
@@ -92,7 +93,11 @@ export function apiQueries(
   const storeLenderEvent = forLender(
     byLender,
     (db, wanted: NewLenderEvent) =>
-      recordLenderEvent(db, traced(wanted), { write: applicationEventText, waitSeconds }),
+      recordLenderEvent(db, traced(wanted), {
+        write: applicationEventText,
+        waitSeconds,
+        mostAheadMs: MOST_MINUTES_AHEAD * 60_000,
+      }),
     'lender event',
   );
   return {

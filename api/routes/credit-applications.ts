@@ -185,8 +185,6 @@ const recordLenderEvent = operation({
     return async (request, reply) => {
       const applicationId = applicationIdOf(request.params);
       const sent = bodyOf(lenderEventRequest.read, request.body);
-      if (sent.occurred_at.getTime() > Date.now() + MOST_MINUTES_AHEAD * 60_000)
-        throw invalidField('occurred_at', `is more than ${MOST_MINUTES_AHEAD} minutes in the future.`);
       const answer = await queries.recordLenderEvent({
         applicationId,
         lenderEventId: sent.lender_event_id,
@@ -195,6 +193,8 @@ const recordLenderEvent = operation({
         service: request.service,
         requestId: request.id,
       });
+      if (answer.kind === 'too_far_ahead')
+        throw invalidField('occurred_at', `is more than ${MOST_MINUTES_AHEAD} minutes in the future.`);
       if (answer.kind === 'application_not_found') {
         if (answer.ofOthers) warnOutOfScope(request, { applicationId });
         throw refused('APPLICATION_NOT_FOUND');

@@ -13,7 +13,7 @@ import { appendOperatorEvents, type OperatorEvent } from '../audit/operator-even
 import type { ServiceCaller } from '../service-keys';
 import { statusNotification, type ChangeCause } from '../notifications/create';
 import { isDue } from '../notifications/notification';
-import { columns, firstRow, msText, oneRow, runPrepared } from '../postgres/connect';
+import { columns, databaseNow, firstRow, msText, oneRow, runPrepared } from '../postgres/connect';
 import { hint } from '../postgres/hints';
 import type { Db, DbOrTransaction } from '../postgres/connect';
 import { lenderEvents } from '../schema';
@@ -38,6 +38,7 @@ type LenderEventAnswer =
     }
   | { readonly kind: 'exists' }
   | { readonly kind: 'limit_reached' }
+  | { readonly kind: 'too_far_ahead' }
   /** The application, or an event of it that waits, has a state of a newer release. */
   | { readonly kind: 'newer_state'; readonly state: string }
   /** None exists for this key. `ofOthers`, for the log: it belongs to another lender or environment. */
@@ -47,15 +48,23 @@ type LenderEventAnswer =
  * Records an event of a lender, and stores a notification for each state that the application reaches
  * by it, in one transaction under the lock of the application's row. An event that comes early waits:
  * it is applied by the event that makes it possible, or once its wait is over (applyOverdueEvents).
+ * @param options.mostAheadMs how far in the future an event may be dated
  * @param options.waitSeconds how long an early event waits for the steps before it
  */
 export async function recordLenderEvent(
   db: Db,
   wanted: NewLenderEvent,
-  { write, waitSeconds }: { readonly write: WriteChange; readonly waitSeconds: number },
+  {
+    write,
+    waitSeconds,
+    mostAheadMs = Infinity,
+  }: { readonly write: WriteChange; readonly waitSeconds: number; readonly mostAheadMs?: number },
 ): Promise<LenderEventAnswer> {
   const recorded = db.transaction(async (tx): Promise<LenderEventAnswer> => {
-    const { applicationId, service } = wanted;
+    const { applicationId, occurredAt, service } = wanted;
+    const isAhead = (nowMs: number) => occurredAt.getTime() > nowMs + mostAheadMs;
+    // A lender does not repeat what was refused for this, and the clock of this machine may be slow.
+    if (isAhead(Date.now()) && isAhead((await databaseNow(tx)).getTime())) return { kind: 'too_far_ahead' };
     const { lender, environment } = service;
     const application = await firstRow<Application>(tx, LOCK, [applicationId, lender, environment]);
     if (application === null)

@@ -6,6 +6,7 @@ import { summaryLink } from '../support/finance-link';
 import { APPLICATIONS, internalClient, type InternalClient } from '../support/internal-api';
 import { addMerchant, SHOP } from '../support/merchants';
 import { refusal } from '../../testbed/http-call';
+import { advanceServiceClock, setServiceClock } from '../../testbed/notifications';
 
 const api = useApi();
 let lender: InternalClient;
@@ -409,6 +410,19 @@ describe('telling a status', () => {
     const tooLate = refusal(400, 'INVALID_REQUEST', { field: 'occurred_at' });
     expect(await lender.tell(id, dated(6))).toMatchObject(tooLate);
     expect(await lender.tell(id, dated(4.9))).toMatchObject({ body: { data: { outcome: 'applied' } } });
+  });
+
+  test('the future begins by the clock of the database, when the one of this machine is ten minutes slow', async () => {
+    const id = await opened();
+    await advanceServiceClock(api.database, 600);
+    try {
+      const dated = (minutes: number) =>
+        event('submitted', { occurred_at: new Date(Date.now() + minutes * 60_000).toISOString() });
+      expect((await lender.tell(id, dated(16))).status).toBe(400);
+      expect(await lender.tell(id, dated(10))).toMatchObject({ body: { data: { outcome: 'applied' } } });
+    } finally {
+      await setServiceClock(api.database, null);
+    }
   });
 
   test.each(['app_01KAF1Z4Q0T6M5S7Y2W3X4V5B6', 'app_1', '%00', '..'])('of %s is 404', async (id) => {
