@@ -157,7 +157,7 @@ needs('Redis')('with Redis', () => {
     const api = await startTestApi({ environment, databaseUrl: one.databaseUrl, keys: one.keys });
     try {
       await redisReady(api);
-      expect(await admin.keys('rate:*')).toHaveLength(1);
+      expect(await admin.keys('rate:key_*')).toHaveLength(1);
       expect(beside.mock.calls).toEqual([]);
     } finally {
       admin.disconnect();
