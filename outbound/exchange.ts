@@ -184,6 +184,8 @@ const LEAST_REST_MS = 25;
 const IDLE_MS = 4_000;
 /** A new address, certificate or rule takes effect within this time even under constant traffic. */
 const LONGEST_LIFE_MS = 30_000;
+/** Beyond this a request that waits on a new connection may wait for the server to be free of a kept one. */
+const PATIENCE_MS = 2_000;
 /** A connection for each attempt, after surplus bytes. Postgres keeps it for all workers. */
 const ALONE_MS = 86_400_000;
 
@@ -258,17 +260,43 @@ export class Connection {
 export class ConnectionPool {
   readonly #idle = new Map<string, Set<Connection>>();
   readonly #alone = new Map<string, number>();
+  /** For each endpoint, requests that have waited long on new connections. */
+  readonly #waiting = new Map<string, number>();
 
   /** Whether connections to an endpoint may be used again. */
   keeps(endpointId: string): boolean {
     const untilMs = this.#alone.get(endpointId) ?? 0;
     if (untilMs <= performance.now()) this.#alone.delete(endpointId);
-    return !this.#alone.has(endpointId);
+    return !this.#alone.has(endpointId) && !this.#waiting.has(endpointId);
+  }
+
+  /**
+   * Begins the wait for an answer on a new connection. After two seconds idle connections to the endpoint are closed, and none is kept until the
+   * wait ends: a server with a process or thread for each connection, such as uWSGI, may have no other left than those of the kept ones.
+   * @returns ends the wait
+   */
+  startWait(endpointId: string): () => void {
+    let late = false;
+    const stopDeadline = startDeadline(PATIENCE_MS, () => {
+      late = true;
+      this.#waiting.set(endpointId, (this.#waiting.get(endpointId) ?? 0) + 1);
+      this.#closeIdle(endpointId);
+    });
+    return () => {
+      stopDeadline();
+      const others = (this.#waiting.get(endpointId) ?? 0) - 1;
+      if (late && others > 0) this.#waiting.set(endpointId, others);
+      else if (late) this.#waiting.delete(endpointId);
+    };
   }
 
   /** Notes that an endpoint has sent surplus bytes, and closes its idle connections. */
   leaveAlone(endpointId: string): void {
     this.#alone.set(endpointId, performance.now() + ALONE_MS);
+    this.#closeIdle(endpointId);
+  }
+
+  #closeIdle(endpointId: string): void {
     for (const connection of this.#idle.get(endpointId) ?? []) connection.socket.destroy();
   }
 

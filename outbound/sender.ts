@@ -90,23 +90,28 @@ export function createSender(options: SenderOptions): Sender {
       kept.socket.destroy();
       onConnected(null);
     }
-    const addresses = await resolveTarget(hostname, { resolver, hosts, isAllowed, dnsMs }, signal);
-    onResolved(addresses);
-    const socket = await openConnection(
-      { hostname, port, addresses, isAllowed, secureContext, connectMs },
-      signal,
-    );
-    onConnected(socket.remoteAddress ?? null);
-    let surplus = false;
-    const connection = new Connection(socket, origin, () => {
-      surplus = true;
-      pool.leaveAlone(endpointId);
-      onSurplus();
-    });
-    if (await connection.isQuiet()) return exchange(connection, request, signal);
-    socket.destroy();
-    if (surplus) throw unreadable('early');
-    throw faultOfOpenConnection(socket.errored ?? new DeliveryFault('reset', 'closed before the request'));
+    const endWait = pool.startWait(endpointId);
+    try {
+      const addresses = await resolveTarget(hostname, { resolver, hosts, isAllowed, dnsMs }, signal);
+      onResolved(addresses);
+      const socket = await openConnection(
+        { hostname, port, addresses, isAllowed, secureContext, connectMs },
+        signal,
+      );
+      onConnected(socket.remoteAddress ?? null);
+      let surplus = false;
+      const connection = new Connection(socket, origin, () => {
+        surplus = true;
+        pool.leaveAlone(endpointId);
+        onSurplus();
+      });
+      if (await connection.isQuiet()) return await exchange(connection, request, signal);
+      socket.destroy();
+      if (surplus) throw unreadable('early');
+      throw faultOfOpenConnection(socket.errored ?? new DeliveryFault('reset', 'closed before the request'));
+    } finally {
+      endWait();
+    }
   }
 
   async function send(input: SendInput): Promise<SentWebhook> {

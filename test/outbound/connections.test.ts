@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../testbed/until';
 import { certificateFor, closeAll, HOST, post, rawServed, served } from './partner';
@@ -110,6 +111,26 @@ test('sends at the same time run side by side, each on its own connection', asyn
   }
   expect(receiver.connections()).toBe(16);
 });
+
+test('a server that gives a connection its only process, as uWSGI with one does, answers all that are sent at once', async () => {
+  const waiting: (() => void)[] = [];
+  let servedNow: Socket | null = null;
+  const { receiver, sender } = await served(({ socket }, response) => {
+    const serve = () => {
+      servedNow = socket;
+      socket.once('close', () => {
+        servedNow = null;
+        waiting.shift()?.();
+      });
+      response.end('ok');
+    };
+    if (servedNow === null) serve();
+    else waiting.push(serve);
+  });
+  // By turns of the four seconds that a connection is kept idle, the last would take longer than an answer may.
+  const results = await Promise.all(Array.from({ length: 8 }, () => sender.send(post(receiver.url))));
+  expect(results.map(({ outcome }) => outcome.kind)).toEqual(results.map(() => 'delivered'));
+}, 30_000);
 
 test('closing the sender closes what is idle', async () => {
   const { receiver, sender } = await served((_request, response) => response.end());
