@@ -186,7 +186,7 @@ const IDLE_MS = 4_000;
 const LONGEST_LIFE_MS = 30_000;
 /** Beyond this a request that waits on a new connection may wait for the server to be free of a kept one. */
 const PATIENCE_MS = 2_000;
-/** A connection for each attempt, after surplus bytes. Postgres keeps it for all workers. */
+/** A connection for each attempt, after surplus bytes, which Postgres notes for all workers, or no answer on a kept one. */
 const ALONE_MS = 86_400_000;
 
 /** A server that waits for a request may say that it waits no longer (RFC 9110, 15.5.9). */
@@ -290,7 +290,7 @@ export class ConnectionPool {
     };
   }
 
-  /** Notes that an endpoint has sent surplus bytes, and closes its idle connections. */
+  /** Keeps no connection to an endpoint for a day, and closes the idle ones. */
   leaveAlone(endpointId: string): void {
     this.#alone.set(endpointId, performance.now() + ALONE_MS);
     this.#closeIdle(endpointId);

@@ -85,7 +85,11 @@ export function createSender(options: SenderOptions): Sender {
     const kept = keep ? await pool.take(endpointId, origin) : null;
     if (kept !== null) {
       onConnected(kept.socket.remoteAddress ?? null);
-      const answer = await exchange(kept, request, signal).catch(notOfThePartner);
+      const answer = await exchange(kept, request, signal).catch((error: unknown) => {
+        // Some servers answer one request of a connection and never read the next, such as Java's HttpServer when an exchange is not closed.
+        if (error instanceof DeliveryFault && error.failure === 'timeout') pool.leaveAlone(endpointId);
+        return notOfThePartner(error);
+      });
       if (answer !== null && !mayBelongToAnother(answer.response)) return answer;
       kept.socket.destroy();
       onConnected(null);

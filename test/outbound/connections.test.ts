@@ -153,6 +153,20 @@ test('a kept connection on which no answer comes in time is a failure, and is no
   expect(requests).toBe(2);
 });
 
+test('where a kept connection brought no answer, as with an HttpServer of Java whose exchange stays open, none is kept for a day', async () => {
+  const once = (socket: { write(text: string): unknown }, _reset: () => void, nth: number) => {
+    if (nth === 1) socket.write(OK);
+  };
+  const { receiver, sender } = await rawServed(once, { timeouts: { headersMs: 1_000 } });
+  const kinds: string[] = [];
+  for (let sent = 0; sent < 4; sent += 1) {
+    kinds.push((await sender.send(post(receiver.url))).outcome.kind);
+    await rested();
+  }
+  expect(kinds).toEqual(['delivered', 'failed', 'delivered', 'delivered']);
+  expect(receiver.connections()).toBe(3);
+});
+
 const collected = () => {
   const closing: (string | undefined)[] = [];
   return {
