@@ -260,6 +260,8 @@ export class Connection {
 export class ConnectionPool {
   readonly #idle = new Map<string, Set<Connection>>();
   readonly #alone = new Map<string, number>();
+  /** Endpoints that have answered on a kept connection. */
+  readonly #reused = new Set<string>();
   /** For each endpoint, requests that have waited long on new connections. */
   readonly #waiting = new Map<string, number>();
 
@@ -288,6 +290,19 @@ export class ConnectionPool {
       if (late && others > 0) this.#waiting.set(endpointId, others);
       else if (late) this.#waiting.delete(endpointId);
     };
+  }
+
+  /** Notes an answer on a kept connection. */
+  answeredAgain(endpointId: string): void {
+    this.#reused.add(endpointId);
+  }
+
+  /**
+   * Notes that no answer came on a kept connection. Some servers answer one request of a connection and never read the next, such as Java's
+   * HttpServer when an exchange is not closed. Those that have answered a second one hang, or cannot be reached.
+   */
+  wasSilent(endpointId: string): void {
+    if (!this.#reused.has(endpointId)) this.leaveAlone(endpointId);
   }
 
   /** Keeps no connection to an endpoint for a day, and closes the idle ones. */

@@ -86,11 +86,13 @@ export function createSender(options: SenderOptions): Sender {
     if (kept !== null) {
       onConnected(kept.socket.remoteAddress ?? null);
       const answer = await exchange(kept, request, signal).catch((error: unknown) => {
-        // Some servers answer one request of a connection and never read the next, such as Java's HttpServer when an exchange is not closed.
-        if (error instanceof DeliveryFault && error.failure === 'timeout') pool.leaveAlone(endpointId);
+        if (error instanceof DeliveryFault && error.failure === 'timeout') pool.wasSilent(endpointId);
         return notOfThePartner(error);
       });
-      if (answer !== null && !mayBelongToAnother(answer.response)) return answer;
+      if (answer !== null && !mayBelongToAnother(answer.response)) {
+        pool.answeredAgain(endpointId);
+        return answer;
+      }
       kept.socket.destroy();
       onConnected(null);
     }

@@ -153,7 +153,7 @@ test('a kept connection on which no answer comes in time is a failure, and is no
   expect(requests).toBe(2);
 });
 
-test('where a kept connection brought no answer, as with an HttpServer of Java whose exchange stays open, none is kept for a day', async () => {
+test('where no kept connection has brought an answer, as with an HttpServer of Java whose exchange stays open, none is kept for a day', async () => {
   const once = (socket: { write(text: string): unknown }, _reset: () => void, nth: number) => {
     if (nth === 1) socket.write(OK);
   };
@@ -165,6 +165,22 @@ test('where a kept connection brought no answer, as with an HttpServer of Java w
   }
   expect(kinds).toEqual(['delivered', 'failed', 'delivered', 'delivered']);
   expect(receiver.connections()).toBe(3);
+});
+
+test('an endpoint that has answered on a kept connection and hangs once keeps connections as before', async () => {
+  let requests = 0;
+  const third = (socket: { write(text: string): unknown }) => {
+    requests += 1;
+    if (requests !== 3) socket.write(OK);
+  };
+  const { receiver, sender } = await rawServed(third, { timeouts: { headersMs: 1_000 } });
+  const kinds: string[] = [];
+  for (let sent = 0; sent < 5; sent += 1) {
+    kinds.push((await sender.send(post(receiver.url))).outcome.kind);
+    await rested();
+  }
+  expect(kinds).toEqual(['delivered', 'delivered', 'failed', 'delivered', 'delivered']);
+  expect(receiver.connections()).toBe(2);
 });
 
 const collected = () => {
