@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -10,6 +11,7 @@ import { refused } from './errors';
 const WINDOW_SECONDS = 60;
 /** After a failure Redis is not asked for this long, so that only one call a second waits in vain. */
 const REST_MS = 1_000;
+const CONNECT_MS = 2_000;
 
 /**
  * Counts a call in Redis, as the library's own script does, and also closes a window that would last
@@ -202,14 +204,18 @@ export function sourceOf(address: string | undefined): string {
 }
 
 /** Counts a call of nobody. @returns why Redis does not count calls, for operators; null when it does */
-export const redisTrouble = (redis: Redis): Promise<string | null> =>
-  redis.eval(COUNT_CALL, 1, 'rate:nobody', 1, WINDOW_SECONDS).then(
+export async function redisTrouble(redis: Redis): Promise<string | null> {
+  // At the start it is still being connected to. It fails at once where nobody listens.
+  if (redis.status !== 'ready')
+    await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => undefined);
+  return redis.eval(COUNT_CALL, 1, 'rate:nobody', 1, WINDOW_SECONDS).then(
     () => null,
     (error: Error) => {
       const why = redis.status === 'ready' ? error.message : 'not connected';
       return `counts calls for itself, because Redis does not (${why})`;
     },
   );
+}
 
 /** Opens Redis for the rate limit. While it is away commands fail at once; others time out. */
 export function connectRedis(url: string, timeoutMs: number, onError: (error: Error) => void): Redis {
@@ -218,7 +224,7 @@ export function connectRedis(url: string, timeoutMs: number, onError: (error: Er
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     commandTimeout: timeoutMs,
-    connectTimeout: 2_000,
+    connectTimeout: CONNECT_MS,
     // A host that is lost resets nothing, and TCP would wait for it for a quarter of an hour.
     socketTimeout: 2_000,
     // It asks by INFO, which a user of Redis may not be allowed, and prints that past the log.

@@ -12,7 +12,7 @@ import { differentFunctions, keepPartitionsAhead } from '../db/postgres/migrate'
 import { hmacSha256, signEd25519 } from '../outbound/sender';
 import { keepBeating } from '../runtime/beat';
 import { reportLogin } from '../runtime/login';
-import { certificateEndsMs } from '../runtime/temporal/temporal-target';
+import { certificateEnds } from '../runtime/temporal/temporal-target';
 import { openTogether, type Closers } from '../runtime/closers';
 import { repeatedWarnings } from '../runtime/telemetry/logger';
 import { createClockWatch } from './clock-watch';
@@ -34,9 +34,6 @@ import { createEndpointSpeed, createFastPath } from './fast-path';
 
 /** The count of a large month takes seconds, so a statement may take two minutes. */
 const RETENTION = { applicationName: 'pfqs retention', poolSize: 1, statementTimeoutMs: 120_000 };
-
-/** As TemporalCertificateEnds has it. */
-const CERTIFICATE_ENDS_MS = 2_592_000_000;
 
 const monotonicMs = () => performance.now();
 
@@ -142,13 +139,8 @@ function start(options: WorkerOptions, closers: Closers) {
     opensSecrets = true;
     return null;
   }
-  const endsMs = certificateEndsMs(options.temporal);
-  const certificateEnds = () =>
-    endsMs - Date.now() < CERTIFICATE_ENDS_MS
-      ? `started with a certificate for Temporal that ends on ${new Date(endsMs).toISOString().slice(0, 10)}`
-      : null;
   const beat = keepBeating(database.sql, about, {
-    trouble: async () => (await unfitBecause()) ?? certificateEnds(),
+    trouble: async () => (await unfitBecause()) ?? certificateEnds(options.temporal, Date.now()),
     worker: { reachesTemporal, cutOffSince, starts: buildIsCurrent },
   });
   emitter.on('changed', () => beat.wake());

@@ -9,10 +9,23 @@ export interface TemporalTarget {
   readonly connection: NativeConnectionOptions & { readonly address: string };
 }
 
-/** When the client certificate ends, in Unix milliseconds; NaN without one. */
-export function certificateEndsMs({ connection: { tls } }: TemporalTarget): number {
+/** Its client certificate; null without one. */
+function certificateOf({ connection: { tls } }: TemporalTarget): X509Certificate | null {
   const pair = typeof tls === 'object' && tls !== null ? tls.clientCertPair : undefined;
-  return pair === undefined ? Number.NaN : new Date(new X509Certificate(pair.crt).validTo).getTime();
+  return pair === undefined ? null : new X509Certificate(pair.crt);
+}
+
+/** When the client certificate ends, in Unix milliseconds; NaN without one. */
+export const certificateEndsMs = (target: TemporalTarget): number =>
+  Date.parse(certificateOf(target)?.validTo ?? '');
+
+/** @returns that the client certificate ends: in the last third of its life, and its last 30 days; null before */
+export function certificateEnds(target: TemporalTarget, nowMs: number): string | null {
+  const certificate = certificateOf(target);
+  if (certificate === null) return null;
+  const [beganMs, endsMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  if (endsMs - nowMs > Math.min((endsMs - beganMs) / 3, 30 * 86_400_000)) return null;
+  return `started with a certificate for Temporal that ends at ${new Date(endsMs).toISOString()}`;
 }
 
 /** Otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */

@@ -85,6 +85,9 @@ needs('Redis')('with Redis', () => {
     one = await startTestApi({ environment, ...PATIENT });
     two = await startTestApi({ environment, ...PATIENT, databaseUrl: one.databaseUrl, keys: one.keys });
     for (const api of [one, two]) await redisReady(api);
+    // A process that has just started, and still connects, is in no trouble.
+    await until(async () => (await troubles(one)).length === 2, 'both beats');
+    expect(await troubles(one)).toEqual([null, null]);
   });
   beforeEach(forget);
   afterAll(async () => {

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, issueCertificate } from '../../runtime/certificates/issue';
 import { keepTemporalCertificates } from '../../runtime/certificates/temporal-certificates';
+import { certificateEnds } from '../../runtime/temporal/temporal-target';
 import { removeDirectory, temporaryDirectory } from '../../testbed/temporary-directory';
 
 const DAY_MS = 86_400_000;
@@ -69,6 +70,23 @@ async function bring(folders: readonly string[], days: number): Promise<void> {
     await writeFile(join(directory, folder, 'ca.pem'), authority.cert);
   }
 }
+
+test.each([
+  [1, 8],
+  [90, 720],
+  [730, 720],
+])('of a life of %d days its last %d hours are said to be its end', async (days, hours) => {
+  const validity = { notBefore: NOW, notAfter: at(days) };
+  const authority = await createAuthority('A company', validity);
+  const { cert, key } = await issueCertificate(authority, [{ type: 'dns', value: 'temporal' }], validity);
+  const clientCertPair = { crt: Buffer.from(cert), key: Buffer.from(key) };
+  const target = { namespace: 'default', connection: { address: 'temporal:7233', tls: { clientCertPair } } };
+  const hourBefore = (left: number) => certificateEnds(target, at(days).getTime() - left * 3_600_000);
+  expect(hourBefore(hours + 1)).toBeNull();
+  expect(hourBefore(hours - 1)).toMatch(/ends at 20\d\d-/);
+  const without = { ...target, connection: { address: 'temporal:7233' } };
+  expect(certificateEnds(without, NOW.getTime())).toBeNull();
+});
 
 test('never touches what was brought, even when it is due', async () => {
   await bring(FOLDERS, 10);
