@@ -16,6 +16,8 @@ const SHARE_OF_UNKNOWN = 1 / 4;
  * The rest is left to others.
  */
 const SHARE_OF_FAST = 1 / 2;
+/** Each quick answer earns an endpoint a slot above 16 for this time, so that one that begins to hang has not all of them. */
+const EARNED_FOR_MS = 2_000;
 /** A process that makes attempts take so much longer is short of CPU: with more slots for one endpoint, others would wait. */
 const BUSY_MS = 50;
 /** Claims wait for this share of the slots to be free, so that each takes several. */
@@ -63,6 +65,21 @@ interface TakenSlot {
 export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, ownDelayMs }: FastPathDeps) {
   const reserved = new Map<string, Slot>();
   const taken = new Set<Slot>();
+  const earned = new Map<string, { readonly slots: number; readonly atMs: number }>();
+
+  function earnedBy(queue: string, nowMs: number): number {
+    const { slots: most, atMs } = earned.get(queue) ?? { slots: 0, atMs: nowMs };
+    return nowMs - atMs < EARNED_FOR_MS ? most : 0;
+  }
+  function answered(slot: Slot): void {
+    const nowMs = monotonicMs();
+    if (sendsFor(slot, nowMs) >= FAST_MS) earned.delete(slot.queue);
+    else {
+      const most = Math.min(earnedBy(slot.queue, nowMs) + 1, mostPerEndpoint - SENDS_PER_ENDPOINT);
+      earned.set(slot.queue, { slots: most, atMs: nowMs });
+    }
+    slot.sendingMs = null;
+  }
 
   function dropExpired(nowMs: number): void {
     for (const [notificationId, { sinceMs }] of reserved) {
@@ -98,7 +115,8 @@ export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, own
       if (known?.pace !== 'fast' || ownDelayMs() > BUSY_MS || stalls(known.endpointId, nowMs))
         return SENDS_PER_ENDPOINT;
       const leftByOthers = slots * SHARE_OF_FAST - used((slot) => slot.queue !== queue);
-      return Math.floor(Math.max(SENDS_PER_ENDPOINT, Math.min(leftByOthers, mostPerEndpoint)));
+      const most = SENDS_PER_ENDPOINT + earnedBy(queue, nowMs);
+      return Math.floor(Math.max(SENDS_PER_ENDPOINT, Math.min(leftByOthers, most)));
     },
     /** @param of.waits its workflow only reads when the next attempt is planned, whatever its endpoint is */
     reserve({ notificationId, waits = false, ...of }: Reservation): FastPathAnswer {
@@ -131,7 +149,7 @@ export function createFastPath({ speed, slots, mostPerEndpoint, monotonicMs, own
         most: mostPerEndpoint,
         sending: (send) => {
           slot.sendingMs = monotonicMs();
-          return send().finally(() => void (slot.sendingMs = null));
+          return send().finally(() => answered(slot));
         },
         leave: () => void taken.delete(slot),
       };

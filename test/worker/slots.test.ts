@@ -51,10 +51,25 @@ describe('slots on the fast path', () => {
     expect(enter('a')).toBeNull();
   });
 
-  test('an endpoint has sixteen; one that is fast has more, while all together have no more than half of the slots', () => {
+  test('an endpoint has sixteen; one that is fast has more, while all together have no more than half of the slots', async () => {
     const { reserve, enter, slotsOf, clock, fast } = queue(64);
     const [mine, other] = ['P100001/live', 'P100002/live'];
-    expect([slotsOf(mine), slotsOf('P100003/live'), slotsOf('new/live')]).toEqual([20, 16, 16]);
+    const quickly = async (of: Tenant, answers: number) => {
+      for (let nth = 0; nth < answers; nth += 1) {
+        reserve('quick', of);
+        const slot = enter('quick');
+        await slot?.sending(async () => undefined);
+        slot?.leave();
+      }
+    };
+    expect([slotsOf(mine), slotsOf('P100003/live'), slotsOf('new/live')]).toEqual([16, 16, 16]);
+    // Each quick answer earns one, up to the most, for two seconds.
+    await quickly(OF, 3);
+    expect([slotsOf(mine), slotsOf(other)]).toEqual([19, 16]);
+    clock.now = 2_000;
+    expect(slotsOf(mine)).toBe(16);
+    for (const tenant of [OF, OTHER]) await quickly(tenant, 9);
+    expect([slotsOf(mine), slotsOf(other)]).toEqual([20, 20]);
     const taken = Array.from({ length: 14 }, (_, nth) => {
       reserve(`n${nth}`);
       return enter(`n${nth}`);
@@ -70,7 +85,7 @@ describe('slots on the fast path', () => {
     fast.delete('P100002');
     expect(slotsOf(other)).toBe(16);
     void taken[0]?.sending(() => new Promise(() => undefined));
-    clock.now = 6_000;
+    clock.now = 3_500;
     expect(slotsOf(mine)).toBe(16);
   });
 });
