@@ -286,9 +286,10 @@ export class ConnectionPool {
     });
     return () => {
       stopDeadline();
-      const others = (this.#waiting.get(endpointId) ?? 0) - 1;
-      if (late && others > 0) this.#waiting.set(endpointId, others);
-      else if (late) this.#waiting.delete(endpointId);
+      if (!late) return;
+      const others = (this.#waiting.get(endpointId) ?? 1) - 1;
+      if (others > 0) this.#waiting.set(endpointId, others);
+      else this.#waiting.delete(endpointId);
     };
   }
 

@@ -39,9 +39,9 @@ export function keepBeating(
     round: async () => {
       const temporal = (await worker?.reachesTemporal()) ?? false;
       const seen = { cutOffSince: worker?.cutOffSince() ?? null, starts: worker?.starts() ?? false };
-      // What hinders it to ask, such as a Postgres that is away, hinders the beat too.
-      const hindered = await trouble().catch(() => null);
-      await inTime(writeBeat(sql, { ...about, host, temporal, ...seen, trouble: hindered }));
+      // A question without an answer says nothing, and keeps no process from its beat.
+      const said = await withTimeout(trouble(), BEAT_TIMEOUT_MS, 'trouble').catch(() => null);
+      await inTime(writeBeat(sql, { ...about, host, temporal, ...seen, trouble: said }));
     },
     everyMs: BEAT_EVERY_MS,
     onError: () => undefined,

@@ -128,7 +128,7 @@ function start(options: WorkerOptions, closers: Closers) {
     );
   const about = { processId, kind: 'worker', build } as const;
   let opensSecrets = false;
-  /** @returns why it could not do all of its work */
+  /** @returns why this worker cannot do all of its work; null when it can */
   async function unfitBecause(): Promise<string | null> {
     const different = await differentFunctions(sql);
     if (different.length > 0)
