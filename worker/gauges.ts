@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { LIMIT_SHARES, refreshFigures, storedFigures, type Figures } from '../db/figures';
 import type { Db, Sql } from '../db/postgres/connect';
-import { certificateEndsMs } from '../runtime/temporal/temporal-target';
+import { certificateLife } from '../runtime/temporal/temporal-target';
 import { inRound, startLoop, withTimeout, type Loop } from '../timing/timing';
 import type { WorkerOptions } from './options';
 import type { SendSlots } from './slots';
@@ -190,7 +190,11 @@ export function createWorkerGauges(registry: Registry, deps: WorkerGaugesDeps): 
     ],
     pfqs_temporal_certificate_expires_timestamp_seconds: [
       'When the client certificate ends that this process started with; NaN without one.',
-      () => certificateEndsMs(deps.temporal) / 1_000,
+      () => certificateLife(deps.temporal).endsMs / 1_000,
+    ],
+    pfqs_temporal_certificate_lifetime_seconds: [
+      'For how long that certificate is valid, from its first moment to its last; NaN without one.',
+      () => certificateLife(deps.temporal).lifetimeMs / 1_000,
     ],
   });
 }

@@ -15,16 +15,17 @@ function certificateOf({ connection: { tls } }: TemporalTarget): X509Certificate
   return pair === undefined ? null : new X509Certificate(pair.crt);
 }
 
-/** When the client certificate ends, in Unix milliseconds; NaN without one. */
-export const certificateEndsMs = (target: TemporalTarget): number =>
-  Date.parse(certificateOf(target)?.validTo ?? '');
+/** When the client certificate ends, in Unix milliseconds, and for how long it is valid, in milliseconds; NaN without one. */
+export function certificateLife(target: TemporalTarget) {
+  const { validFrom = '', validTo = '' } = certificateOf(target) ?? {};
+  const endsMs = Date.parse(validTo);
+  return { endsMs, lifetimeMs: endsMs - Date.parse(validFrom) };
+}
 
-/** @returns that the client certificate ends: in the last third of its life, and its last 30 days; null before */
+/** @returns that the client certificate ends: in the last third of its life, and its last 30 days; null before, or without one */
 export function certificateEnds(target: TemporalTarget, nowMs: number): string | null {
-  const certificate = certificateOf(target);
-  if (certificate === null) return null;
-  const [beganMs, endsMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-  if (endsMs - nowMs > Math.min((endsMs - beganMs) / 3, 30 * 86_400_000)) return null;
+  const { endsMs, lifetimeMs } = certificateLife(target);
+  if (!(endsMs - nowMs <= Math.min(lifetimeMs / 3, 30 * 86_400_000))) return null;
   return `started with a certificate for Temporal that ends at ${new Date(endsMs).toISOString()}`;
 }
 

@@ -113,6 +113,11 @@ export const ALERT_SERIES: Readonly<Record<string, Series>> = {
   TemporalCertificateEnds: {
     'pfqs_temporal_certificate_expires_timestamp_seconds{instance="a"}': ['2500000x300', '31536000x300'],
     'pfqs_temporal_certificate_expires_timestamp_seconds{instance="b"}': '31536000x300',
+    'pfqs_temporal_certificate_lifetime_seconds{instance="a"}': '31536000x300',
+    'pfqs_temporal_certificate_lifetime_seconds{instance="b"}': '31536000x300',
+    // Of a day, with half of it left.
+    'pfqs_temporal_certificate_expires_timestamp_seconds{instance="c"}': '43200+60x300',
+    'pfqs_temporal_certificate_lifetime_seconds{instance="c"}': '86400x300',
   },
   WorkflowTasksFail: {
     'temporal_workflow_task_execution_failed_total{failure_reason="NonDeterminismError"}': [
