@@ -67,7 +67,9 @@ export const listNotificationsQuerySchema = z
       .optional()
       .meta({ description: 'About applications with this reference of yours.', examples: ['basket 2041'] }),
     created_from: sentMoment('created_from', 'Created at this moment or later.').optional(),
-    created_to: sentMoment('created_to', 'Created before this moment.').optional(),
+    created_to: sentMoment('created_to', 'Created before this moment.')
+      .optional()
+      .meta({ examples: ['2026-11-22T00:00:00Z'] }),
     limit: sent(/^([1-9]\d?|100)$/, `limit must be a whole number from 1 to ${MOST_IN_PAGE}.`)
       .transform(Number)
       .optional()

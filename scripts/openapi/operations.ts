@@ -4,7 +4,7 @@ import { refusal, type AnyErrorCode, type Refusal } from '../../contracts/errors
 import { ID_PATTERNS } from '../../contracts/fields';
 import { BODY_NOT_EMPTY, queryValidator, type Validated } from '../../contracts/validate';
 import { content, requestIdRefs } from './parts';
-import { componentSchemas, portable, type Json } from './portable';
+import { componentSchemas, keepExamples, portable, type Json } from './portable';
 
 type AnyOperation = Operation<never>;
 
@@ -62,7 +62,7 @@ function operationOf(one: AnyOperation, listener: Listener): Json {
 }
 
 function queryParameters(schema: z.ZodObject): Json[] {
-  const { properties = {} } = z.toJSONSchema(schema, { io: 'input' }) as {
+  const { properties = {} } = z.toJSONSchema(schema, { io: 'input', override: keepExamples }) as {
     properties?: Record<string, Json>;
   };
   return Object.entries(properties).map(([name, { description, ...own }]) => ({

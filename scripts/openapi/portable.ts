@@ -76,6 +76,18 @@ function open(schema: Json): void {
   schema['x-extensible-enum'] = values;
 }
 
+/** Zod leaves examples out where it transforms what was sent; ours show what is sent. */
+export const keepExamples = ({
+  zodSchema,
+  jsonSchema,
+}: {
+  readonly zodSchema: z.core.$ZodType;
+  readonly jsonSchema: z.core.JSONSchema.BaseSchema;
+}): void => {
+  const examples = z.globalRegistry.get(zodSchema)?.examples;
+  if (Array.isArray(examples)) jsonSchema.examples = examples;
+};
+
 /** Component schemas of zod schemas that carry a `meta({ id })`, with their references rewritten. */
 export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input' | 'output'])[]): Json {
   const components: Json = {};
@@ -83,12 +95,10 @@ export function componentSchemas(schemas: readonly (readonly [z.ZodType, 'input'
     const { $defs = {}, $ref } = z.toJSONSchema(schema, {
       io,
       unrepresentable: 'throw',
-      override: ({ zodSchema, jsonSchema }) => {
-        // zod leaves them out where it transforms what was sent; ours show what is sent.
-        const examples = z.globalRegistry.get(zodSchema)?.examples;
-        if (Array.isArray(examples)) jsonSchema.examples = examples;
+      override: (context) => {
+        keepExamples(context);
         // Clients must live with fields that are added later; that none leaves undeclared is the serializer's matter.
-        if (io === 'output') delete jsonSchema.additionalProperties;
+        if (io === 'output') delete context.jsonSchema.additionalProperties;
       },
     });
     if ($ref === undefined) throw new Error('a component schema needs an id');

@@ -109,6 +109,17 @@ test('the examples of requests, answers and events fit the contract', () => {
   }
 });
 
+test('the examples of filters, which tools such as Postman send as they are, are taken all together', async () => {
+  const { parameters } = committed.paths['/v1/notifications'].get;
+  const examples = parameters.flatMap(({ name, schema: { examples: shown = [] } = {} }) =>
+    shown.slice(0, 1).map((example) => [name, String(example)] as const),
+  );
+  expect(examples.map(([name]) => name)).toEqual(
+    expect.arrayContaining(['sequence', 'created_from', 'created_to']),
+  );
+  expect((await api.get(`/v1/notifications?${stringify(Object.fromEntries(examples))}`)).status).toBe(200);
+});
+
 test('the headers of an event are as documented', () => {
   const secrets = [1, 2].map(() => generateWebhookSecret());
   const keyPairs = [1, 2, 3].map(generateKeyPair);
