@@ -205,14 +205,15 @@ export function sourceOf(address: string | undefined): string {
 
 /** Counts a call of nobody. @returns why Redis does not count calls, for operators; null when it does */
 export async function redisTrouble(redis: Redis): Promise<string | null> {
-  // At the start it is still being connected to. It fails at once where nobody listens.
-  if (redis.status !== 'ready')
-    await once(redis, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) }).catch(() => undefined);
+  // At the start it is still being connected to, and the network of a new pod may refuse that for the first seconds.
+  const inTime = AbortSignal.timeout(2 * CONNECT_MS);
+  while (redis.status !== 'ready' && !inTime.aborted)
+    await once(redis, 'ready', { signal: inTime }).catch(() => undefined);
   return redis.eval(COUNT_CALL, 1, 'rate:nobody', 1, WINDOW_SECONDS).then(
     () => null,
     (error: Error) => {
       const why = redis.status === 'ready' ? error.message : 'not connected';
-      return `counts calls for itself, because Redis does not (${why})`;
+      return `counts rate limits for itself, because Redis does not (${why})`;
     },
   );
 }

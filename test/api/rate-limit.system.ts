@@ -1,5 +1,9 @@
+import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { connectRedis, redisTrouble } from '../../api/limits';
 import { listProcesses } from '../../db/processes';
+import { freePort } from '../../dev/ports';
 import { startTestApi, type TestApi } from '../support/api';
 import { openDatabaseAt } from '../support/database';
 import { until } from '../../testbed/until';
@@ -88,6 +92,20 @@ needs('Redis')('with Redis', () => {
     // A process that has just started, and still connects, is in no trouble.
     await until(async () => (await troubles(one)).length === 2, 'both beats');
     expect(await troubles(one)).toEqual([null, null]);
+  });
+  test('a process that reaches Redis only after a second, as a new pod may, is in no trouble', async () => {
+    const address = createServer((from) => from.pipe(connect(redis.port, '127.0.0.1')).pipe(from));
+    const port = await freePort();
+    const client = connectRedis(`redis://127.0.0.1:${port}`, 5_000, () => undefined);
+    try {
+      const said = redisTrouble(client);
+      await sleep(1_500);
+      address.listen(port, '127.0.0.1');
+      expect(await said).toBeNull();
+    } finally {
+      client.disconnect();
+      address.close();
+    }
   });
   beforeEach(forget);
   afterAll(async () => {
@@ -239,7 +257,7 @@ needs('Redis')('with Redis', () => {
     expect(await statuses(one, 150, one.keys.test)).toEqual({ ok: 99, refused: 51 });
     expect(await fallbacks(one)).toBeGreaterThan(0);
     expect(warnings(one)).not.toEqual([]);
-    const trouble = 'counts calls for itself, because Redis does not (not connected)';
+    const trouble = 'counts rate limits for itself, because Redis does not (not connected)';
     const both = async () => (await troubles(one)).filter((said) => said === trouble).length === 2;
     await until(both, 'both write so for ops status');
   });

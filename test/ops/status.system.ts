@@ -127,8 +127,8 @@ test.each<[string, RegExp, () => Promise<unknown>]>([
   ],
   [
     'a process is in trouble',
-    /API process a \(1\.2\.0\): counts calls for itself/,
-    () => beat({ ...API, trouble: 'counts calls for itself' }),
+    /API process a \(1\.2\.0\): counts rate limits for itself/,
+    () => beat({ ...API, trouble: 'counts rate limits for itself' }),
   ],
   ['Temporal is away', /Temporal cannot be reached/, async () => void (ops.temporal = {})],
   ['no build is current', /No build is current: workers send nothing/, currentIs(null)],
