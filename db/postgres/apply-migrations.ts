@@ -67,9 +67,16 @@ const statementsOf = (text: string) =>
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '');
 
-/** Runs a transaction that gives up its place when it does not get a lock soon, and tries again. */
-async function withShortLocks(sql: Sql, change: (tx: Sql) => Promise<void>): Promise<void> {
-  const endsMs = performance.now() + GIVE_UP_MS;
+/**
+ * Runs a transaction that gives up its place when it does not get a lock soon, and tries again for `giveUpMs`.
+ * @throws the last refusal of the lock (55P03)
+ */
+export async function withShortLocks(
+  sql: Sql,
+  change: (tx: Sql) => Promise<void>,
+  giveUpMs = GIVE_UP_MS,
+): Promise<void> {
+  const endsMs = performance.now() + giveUpMs;
   for (;;) {
     try {
       await sql.begin(async (tx) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { keepRetentionDays, type KeptDays } from '../retention/days';
-import { applyMigrations, takeMigrationLock } from './apply-migrations';
+import { applyMigrations, takeMigrationLock, withShortLocks } from './apply-migrations';
 import { openClient, type Sql } from './driver/client';
 import { applyRights } from './rights';
 import { roleOf, type Process } from './roles';
@@ -112,12 +112,12 @@ export async function differentFunctions(sql: Sql): Promise<string[]> {
     .map(([, name = '']) => name);
 }
 
-async function ensurePartitions(sql: Sql): Promise<void> {
-  await sql`select keep_month_partitions()`;
-}
+/** A new month locks the default partition, which a dump reads, and behind whose lock every delivery waits. */
+const ensurePartitions = (sql: Sql, giveUpMs?: number) =>
+  withShortLocks(sql, async (tx) => void (await tx`select keep_month_partitions()`), giveUpMs);
 
-/** The same once a day, in any number of processes. */
+/** The same once a day, in any number of processes. Months are made a year ahead, so tomorrow is soon enough. */
 export function keepPartitionsAhead(sql: Sql, onError: (error: unknown) => void): { stop(): void } {
-  const timer = setInterval(() => void ensurePartitions(sql).catch(onError), 86_400_000).unref();
+  const timer = setInterval(() => void ensurePartitions(sql, 0).catch(onError), 86_400_000).unref();
   return { stop: () => clearInterval(timer) };
 }

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openClient } from '../../../db/postgres/driver/client';
+import { findNotification } from '../../../db/notifications/operator';
 import { migrateDatabase } from '../../../db/postgres/migrate';
 import { until } from '../../../testbed/until';
 import { openDatabaseAt, testServerUrl, useDatabase } from '../../support/database';
@@ -113,6 +114,34 @@ test('a change of a table that a long transaction reads holds up no write behind
   await end();
   await migrated;
   expect(await added()).toBe(true);
+});
+
+test('a month that is made while a long transaction reads its table holds up no delivery behind it', async () => {
+  const months = () =>
+    database.sql<{ name: string }[]>`
+      select inhrelid::regclass::text as name from pg_inherits
+      where inhparent = 'notifications'::regclass and inhrelid <> 'notifications_default'::regclass order by 1`;
+  const made = (await months()).map(({ name }) => name);
+  await database.sql.unsafe(`drop table ${made.at(-1)}`);
+  const dump = openClient(database.url, { max: 1, quietMs: 0 });
+  onceDone.push(() => dump.end({ timeout: 1 }));
+  await dump.unsafe('begin isolation level repeatable read');
+  await dump`select count(*) from notifications`;
+  const migrated = migrateDatabase(database.url);
+  const worker = openDatabaseAt(database.url, { byIndex: true });
+  onceDone.push(() => worker.close());
+  const waits: number[] = [];
+  const endsMs = performance.now() + 5_000;
+  while (performance.now() < endsMs) {
+    const begunMs = performance.now();
+    await findNotification(worker.sql, 'ntf_of_nobody');
+    waits.push(performance.now() - begunMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(Math.max(...waits)).toBeLessThan(2_500);
+  await dump.unsafe('commit');
+  await migrated;
+  expect((await months()).map(({ name }) => name)).toEqual(made);
 });
 
 test.each([
