@@ -22,6 +22,15 @@ if [ $# -gt 0 ]; then
 fi
 name=$(ls "$folder/base" | awk -v last="$last" '!/\.part$/ && $0 <= last' | tail -n 1)
 [ -n "$name" ] || fail "there is no base backup${target:+ from before $1} in $folder/base"
+# The newest log goes another way when an earlier restore came to lie between: the log is followed that was written at that moment.
+if [ -n "$target" ]; then
+  timeline=$(tar -xzOf "$folder/base/$name/base.tar.gz" backup_label | sed -n 's/^START TIMELINE: //p')
+  for begun in "$folder"/archive/*.history.gz; do
+    # gzip keeps when Postgres wrote it, which a copy does not.
+    [ ! -e "$begun" ] || [ "$(od -An -tu4 -j4 -N4 "$begun")" -gt "$(date -u -d "$1" +%s)" ] ||
+      timeline=$((16#$(basename "$begun" .history.gz)))
+  done
+fi
 
 if [ -e "$data" ]; then
   kept="$data.before-$(date -u +%Y-%m-%dT%H%M%SZ)"
@@ -36,7 +45,8 @@ tar -xzf "$folder/base/$name/pg_wal.tar.gz" -C "$data/pg_wal"
 sed -i '/^\(restore_command\|recovery_target\)/d' "$data/postgresql.auto.conf"
 {
   echo "restore_command = 'gzip -cd \"$folder/archive/%f.gz\" >\"%p\"'"
-  [ -z "$target" ] || printf "recovery_target_time = '%s'\nrecovery_target_action = 'promote'\n" "$target"
+  [ -z "$target" ] ||
+    printf "recovery_target_%s\n" "time = '$target'" "timeline = '$timeline'" "action = 'promote'"
 } >>"$data/postgresql.auto.conf"
 touch "$data/recovery.signal"
 # The folder around the data belongs to root in the image; the data belong to the server's user.
