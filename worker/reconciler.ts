@@ -1,8 +1,10 @@
 import { WorkflowNotFoundError, type Client, type WorkflowExecutionStatusName } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestartedNotification, UncheckedNotification } from '../db/notifications/claim';
 import type { NotificationRef } from '../db/notifications/notification';
 import { isDataFault } from '../db/refused';
+import { SEARCH_ATTRIBUTE } from '../domain/notification-states';
 import { startLoop, type Loop, withTimeout } from '../timing/timing';
 import { deliveryWorkflowId, WAKE_SIGNAL } from '../workflows/names';
 import type { StartDelivery } from './start-delivery';
@@ -46,7 +48,9 @@ interface ReconcilerDeps {
   readonly olderThanMs: number;
 }
 
-type Standing = 'running' | 'stuck' | 'missing' | 'terminated' | 'cancelled' | 'closed';
+const STATUS = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
+
+type Standing = 'running' | 'paused' | 'stuck' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 
 const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   RUNNING: 'running',
@@ -93,12 +97,14 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   });
 }
 
-/** @returns what was started again, or `woken`: the wake that followed an order was lost */
+/** @returns what was started again, or `woken`: its wake was lost, or the pause that it waits in */
 async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotification) {
   const standing = await standingOf(deps.client, notification);
   switch (standing) {
     case 'running':
-      if (!notification.ordered) return null;
+    case 'paused':
+      // It waits without a timer in a pause, which a restored database may not know.
+      if (!notification.ordered && (standing === 'running' || notification.paused)) return null;
       await wake(deps.client, notification);
       return 'woken' as const;
     case 'terminated':
@@ -153,10 +159,11 @@ const inTime = <T>(client: Client, call: () => Promise<T>): Promise<T> =>
 async function standingOf(client: Client, { notificationId, generation }: NotificationRef) {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
-    const { status, raw } = await inTime(client, () => handle.describe());
+    const { status, raw, typedSearchAttributes: shown } = await inTime(client, () => handle.describe());
     const standing = STANDINGS[status.name] ?? 'closed';
-    const attempt = raw.pendingWorkflowTask?.attempt ?? 0;
-    return standing === 'running' && attempt >= STUCK_AT_ATTEMPT ? 'stuck' : standing;
+    if (standing !== 'running') return standing;
+    if ((raw.pendingWorkflowTask?.attempt ?? 0) >= STUCK_AT_ATTEMPT) return 'stuck';
+    return shown.get(STATUS) === 'paused' ? 'paused' : 'running';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing';
     throw error;

@@ -184,10 +184,13 @@ const CLAIM_UNCHECKED = `
     order by ordered_at limit $1::int for update skip locked)
   ${updateText('check', {})}
   where d.notification_id = any(array(select notification_id from ordered union all select notification_id from old limit $1::int))
-  returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered`;
+  returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered, d.paused_at is not null as paused`;
 
-/** `ordered`: its workflow has not read the last order of an operator. */
-export type UncheckedNotification = NotificationRef & { readonly ordered: boolean };
+export type UncheckedNotification = NotificationRef & {
+  /** Its workflow has not read the last order of an operator. */
+  readonly ordered: boolean;
+  readonly paused: boolean;
+};
 
 /** Claims started notifications whose workflow has not been looked for lately, or has not read an order. */
 export const claimUnchecked = (

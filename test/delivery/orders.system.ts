@@ -89,6 +89,17 @@ test('a wake that is lost is made good by the reconciler, and the order is read 
   expect(ordered).toHaveLength(0);
 });
 
+test('a pause that a restored database does not know any more ends', async () => {
+  const id = await waiting();
+  await order('pause', id);
+  await shows(id, 'paused', /Paused by an operator/);
+  // The database is one from before the pause.
+  await database.sql`
+    update deliveries set paused_at = null, paused_by = null, checked_at = checked_at - interval '61 s'
+    where notification_id = ${id}`;
+  await shows(id, 'retrying', new RegExp(`Waits until ${UTC} for attempt 2`));
+});
+
 const ended = (end: string, reason: string) => new RegExp(`Ended ${UTC}: ${end} \\(${reason}\\)\\.`);
 
 test('the page of a delivery that ends otherwise than delivered says how, and when', async () => {
