@@ -50,7 +50,7 @@ interface ReconcilerDeps {
 
 const STATUS = defineSearchAttributeKey(SEARCH_ATTRIBUTE.status, 'KEYWORD');
 
-type Standing = 'running' | 'paused' | 'stuck' | 'missing' | 'terminated' | 'cancelled' | 'closed';
+type Standing = 'running' | 'stuck' | 'missing' | 'terminated' | 'cancelled' | 'closed';
 
 const STANDINGS: Partial<Record<WorkflowExecutionStatusName, Standing>> = {
   RUNNING: 'running',
@@ -97,14 +97,12 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   });
 }
 
-/** @returns what was started again, or `woken`: its wake was lost, or the pause that it waits in */
+/** @returns what was started again, or `woken`: it does not know its row */
 async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotification) {
-  const standing = await standingOf(deps.client, notification);
+  const { standing, shown } = await standingOf(deps.client, notification);
   switch (standing) {
     case 'running':
-    case 'paused':
-      // It waits without a timer in a pause, which a restored database may not know.
-      if (!notification.ordered && (standing === 'running' || notification.paused)) return null;
+      if (!notification.ordered && !isForgotten(shown, notification)) return null;
       await wake(deps.client, notification);
       return 'woken' as const;
     case 'terminated':
@@ -136,6 +134,13 @@ async function reconcile(deps: ReconcilerDeps, notification: UncheckedNotificati
   }
 }
 
+/**
+ * Whether it waits for what its row does not know, because the database was restored: for the end of a pause, without a timer,
+ * or for a second attempt, for a day perhaps, with a slot of its endpoint.
+ */
+const isForgotten = (shown: string | undefined, { paused, attempted }: UncheckedNotification) =>
+  shown === 'paused' ? !paused : shown === 'retrying' && !attempted;
+
 const FOUND = {
   missing: 'it had no workflow',
   closed: 'its workflow had ended',
@@ -156,16 +161,20 @@ async function wake(client: Client, { notificationId, generation }: Notification
 const inTime = <T>(client: Client, call: () => Promise<T>): Promise<T> =>
   withTimeout(client.withDeadline(Date.now() + CALL_MS, call), CALL_MS, 'Temporal');
 
-async function standingOf(client: Client, { notificationId, generation }: NotificationRef) {
+async function standingOf(
+  client: Client,
+  { notificationId, generation }: NotificationRef,
+): Promise<{ readonly standing: Standing; readonly shown?: string | undefined }> {
   const handle = client.workflow.getHandle(deliveryWorkflowId(notificationId, generation));
   try {
-    const { status, raw, typedSearchAttributes: shown } = await inTime(client, () => handle.describe());
+    const { status, raw, typedSearchAttributes } = await inTime(client, () => handle.describe());
     const standing = STANDINGS[status.name] ?? 'closed';
-    if (standing !== 'running') return standing;
-    if ((raw.pendingWorkflowTask?.attempt ?? 0) >= STUCK_AT_ATTEMPT) return 'stuck';
-    return shown.get(STATUS) === 'paused' ? 'paused' : 'running';
+    const attempt = raw.pendingWorkflowTask?.attempt ?? 0;
+    return standing === 'running' && attempt >= STUCK_AT_ATTEMPT
+      ? { standing: 'stuck' }
+      : { standing, shown: typedSearchAttributes.get(STATUS) };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 'missing';
+    if (error instanceof WorkflowNotFoundError) return { standing: 'missing' };
     throw error;
   }
 }

@@ -184,12 +184,14 @@ const CLAIM_UNCHECKED = `
     order by ordered_at limit $1::int for update skip locked)
   ${updateText('check', {})}
   where d.notification_id = any(array(select notification_id from ordered union all select notification_id from old limit $1::int))
-  returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered, d.paused_at is not null as paused`;
+  returning d.notification_id as "notificationId", d.generation, d.ordered_at is not null as ordered,
+    d.paused_at is not null as paused, d.attempts > 0 as attempted`;
 
 export type UncheckedNotification = NotificationRef & {
   /** Its workflow has not read the last order of an operator. */
   readonly ordered: boolean;
   readonly paused: boolean;
+  readonly attempted: boolean;
 };
 
 /** Claims started notifications whose workflow has not been looked for lately, or has not read an order. */

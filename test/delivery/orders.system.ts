@@ -100,6 +100,21 @@ test('a pause that a restored database does not know any more ends', async () =>
   await shows(id, 'retrying', new RegExp(`Waits until ${UTC} for attempt 2`));
 });
 
+test('a queued delivery whose workflow waits already, as a restored database has it, is sent', async () => {
+  const id = await waiting();
+  service.receiver.behave(() => 200);
+  // The database is one from before the first attempt.
+  await database.sql`delete from delivery_attempts where notification_id = ${id}`;
+  await database.sql`
+    update deliveries set state = 'queued', attempts = 0, step = 0, due_at = service_now(), started_at = null, checked_at = null,
+      first_attempt_at = null, next_attempt_at = null, waits_for = null, ladder_ms = null
+    where notification_id = ${id}`;
+  await comesTo(database, id, 'started');
+  await database.sql`
+    update deliveries set checked_at = checked_at - interval '61 s' where notification_id = ${id}`;
+  await comesTo(database, id, 'delivered');
+});
+
 const ended = (end: string, reason: string) => new RegExp(`Ended ${UTC}: ${end} \\(${reason}\\)\\.`);
 
 test('the page of a delivery that ends otherwise than delivered says how, and when', async () => {
