@@ -88,11 +88,16 @@ function writePosition(file: string, position: Position): void {
 }
 
 const say = (text: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
+/** Of a certificate that nobody known has signed. */
+const UNKNOWN = /^UNABLE_TO_|SELF_SIGNED/;
 const reason = (error: unknown) => {
   const { message, cause } = error as Error;
   if (!(cause instanceof Error)) return message;
-  const unknown = (cause as NodeJS.ErrnoException).code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
-  return `${message}: ${cause.message}${unknown ? ' (NODE_EXTRA_CA_CERTS names the file of its authority)' : ''}`;
+  // A name with several addresses has an error for each, and none of its own.
+  const causes: readonly Error[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const why = causes.map((one) => one.message).join(', ');
+  const unknown = UNKNOWN.test((cause as NodeJS.ErrnoException).code ?? '');
+  return `${message}: ${why}${unknown ? ' (NODE_EXTRA_CA_CERTS names the file of its authority; self-signed, its own)' : ''}`;
 };
 
 async function listen({ forwardTo, baseUrl, apiKey, file }: NonNullable<ReturnType<typeof readArguments>>) {

@@ -1,14 +1,20 @@
+import { X509CertificateGenerator } from '@peculiar/x509';
 import { execFileSync } from 'node:child_process';
+import { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../../dev/ports';
+import { createAuthority, issueCertificate } from '../../../runtime/certificates/issue';
 import { useApi } from '../../../test/support/api';
 import { until } from '../../../testbed/until';
 import { storeRow } from '../../../test/support/partner-events';
 import { startNode, type ProjectProcess } from '../../../testbed/project-process';
 import { runDirectory } from '../../../testbed/temporary-directory';
+import { VALID } from '../../../testbed/tls';
 import { BAD_SECRETS, keyMaterialOf, SECRET } from '../../../test/examples/forgeries';
 import { EXAMPLES, verifyIn } from '../../../test/examples/verifiers';
 import { installPackage } from './built-package';
@@ -53,9 +59,9 @@ afterAll(() => void receiver.close());
 
 const url = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/webhooks`;
 const COMMAND = 'node_modules/.bin/partner-finance';
-function start(position: string, key = api.keys.test): ProjectProcess {
+function start(position: string, key = api.keys.test, to = url(), node: string[] = []): ProjectProcess {
   writeFileSync(join(folder, 'ca.pem'), api.ca);
-  const process = startNode([COMMAND, 'listen', '--forward-to', url(), '--position', position], {
+  const process = startNode([...node, COMMAND, 'listen', '--forward-to', to, '--position', position], {
     cwd: folder,
     environment: {
       API_KEY: key,
@@ -201,6 +207,50 @@ test('an event that is refused is sent again, and later ones of its application 
     );
   expect(position(3, other)).toBeLessThan(position(3, stuck));
   expect(listening.output()).toContain('not with public keys');
+});
+
+/** `localhost` as most machines have it. */
+const IN_BOTH_FAMILIES = `import dns from 'node:dns';
+  dns.lookup = (name, options, done) => done(null, [{ address: '::1', family: 6 }, { address: '127.0.0.1', family: 4 }]);`;
+
+test('says why no answer comes of a receiver that does not run', async () => {
+  const port = await freePort();
+  const node = ['--import', `data:text/javascript,${encodeURIComponent(IN_BOTH_FAMILIES)}`];
+  const listening = start('down.json', api.keys.test, `http://localhost:${port}/`, node);
+  await tell('declined');
+  await listening.waitFor(/-> fetch failed/);
+  expect(listening.output()).toContain(
+    `-> fetch failed: connect ECONNREFUSED ::1:${port}, connect ECONNREFUSED 127.0.0.1:${port}`,
+  );
+});
+
+async function selfSigned() {
+  const signingAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+  const keys = await crypto.subtle.generateKey(signingAlgorithm, true, ['sign', 'verify']);
+  const wanted = { ...VALID, name: 'CN=localhost', serialNumber: '01', keys, signingAlgorithm };
+  const cert = (await X509CertificateGenerator.createSelfSigned(wanted)).toString('pem');
+  const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' }).toString();
+  return { cert, key };
+}
+
+test("says how a receiver's certificate is made known, whoever signed it", async () => {
+  const authority = await createAuthority('Development authority', VALID);
+  const issued = await issueCertificate(authority, [{ type: 'dns', value: 'localhost' }], VALID);
+  const withAuthority = { ...issued, cert: `${issued.cert}\n${authority.cert}` };
+  await tell('declined');
+  for (const { cert, key } of [await selfSigned(), issued, withAuthority]) {
+    const server = createTlsServer({ cert, key }, (_, response) => response.end());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const { port } = server.address() as AddressInfo;
+      const listening = start(`certificate-${port}.json`, api.keys.test, `https://localhost:${port}/`);
+      await listening.waitFor(/-> fetch failed/);
+      expect(listening.output()).toMatch(/-> fetch failed: .* certificate.*NODE_EXTRA_CA_CERTS/);
+    } finally {
+      server.close();
+    }
+  }
 });
 
 test('finds an event that became visible after later ones, and keeps the order of its application', async () => {
