@@ -13,7 +13,8 @@ const LOCK_TIMEOUT_MS = 1_000;
 const RETRY_MS = 2_000;
 const GIVE_UP_MS = 900_000;
 
-const LOCK_NOT_AVAILABLE = '55P03';
+/** The lock is not available in time, or Postgres has found a deadlock with others. */
+const LOCKED_OUT = new Set<unknown>(['55P03', '40P01']);
 
 /** What takes as long as a table is large, holds up no write, and is no part of a transaction. */
 const ONLINE = /\b(CONCURRENTLY|VALIDATE CONSTRAINT)\b/;
@@ -69,7 +70,7 @@ const statementsOf = (text: string) =>
 
 /**
  * Runs a transaction that gives up its place when it does not get a lock soon, and tries again for `giveUpMs`.
- * @throws the last refusal of the lock (55P03)
+ * @throws the last refusal of the lock
  */
 export async function withShortLocks(
   sql: Sql,
@@ -85,7 +86,7 @@ export async function withShortLocks(
       });
       return;
     } catch (error) {
-      const locked = (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
+      const locked = LOCKED_OUT.has((error as { code?: unknown }).code);
       if (!locked || performance.now() > endsMs) throw error;
     }
     await sleep(RETRY_MS);

@@ -45,35 +45,6 @@ async function openTransaction(): Promise<() => Promise<unknown>> {
 const onceDone: (() => Promise<unknown>)[] = [];
 afterEach(async () => void (await Promise.all(onceDone.splice(0).map((close) => close()))));
 
-// First: after the migrations of a next release this one makes no month.
-test('a month that is made while a long transaction reads its table holds up no delivery behind it', async () => {
-  const months = () =>
-    database.sql<{ name: string }[]>`
-      select inhrelid::regclass::text as name from pg_inherits
-      where inhparent = 'notifications'::regclass and inhrelid <> 'notifications_default'::regclass order by 1`;
-  const made = (await months()).map(({ name }) => name);
-  await database.sql.unsafe(`drop table ${made.at(-1)}`);
-  const dump = openClient(database.url, { max: 1, quietMs: 0 });
-  onceDone.push(() => dump.end({ timeout: 1 }));
-  await dump.unsafe('begin isolation level repeatable read');
-  await dump`select count(*) from notifications`;
-  const migrated = migrateDatabase(database.url);
-  const worker = openDatabaseAt(database.url, { byIndex: true });
-  onceDone.push(() => worker.close());
-  const waits: number[] = [];
-  const endsMs = performance.now() + 5_000;
-  while (performance.now() < endsMs) {
-    const begunMs = performance.now();
-    await findNotification(worker.sql, 'ntf_of_nobody');
-    waits.push(performance.now() - begunMs);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  expect(Math.max(...waits)).toBeLessThan(2_500);
-  await dump.unsafe('commit');
-  await migrated;
-  expect((await months()).map(({ name }) => name)).toEqual(made);
-});
-
 test('an index is built while rows are written, and one that was interrupted is finished by the next call', async () => {
   await storeMany(database, { partnerId: 'P100001', each: 2_000 });
   await storeOldQuote(database, 0);
@@ -143,6 +114,58 @@ test('a change of a table that a long transaction reads holds up no write behind
   await end();
   await migrated;
   expect(await added()).toBe(true);
+});
+
+test('a migration that is locked out by a deadlock begins anew', async () => {
+  const folder = await migrationsWith(`
+    -- As a server has it where log_lock_waits shall log short waits too.
+    SET LOCAL deadlock_timeout = 100;
+    ALTER TABLE "deliveries" ADD COLUMN "first_of_two" text;
+    ALTER TABLE "monthly_counts" ADD COLUMN "second_of_two" text;`);
+  const worker = openClient(database.url, { max: 1, quietMs: 0 });
+  onceDone.push(() => worker.end({ timeout: 1 }));
+  await worker.unsafe('begin');
+  await worker`update monthly_counts set failed = failed + 1`;
+  const migrated = migrateDatabase(database.url, folder);
+  const blocked = async () =>
+    (
+      await database.sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and query ~ 'second_of_two' and wait_event_type = 'Lock'`
+    ).length > 0;
+  await until(blocked, 'the migration waits for the second table', 20_000, 10);
+  // It has the first one: Postgres finds a deadlock, and ends the migration's transaction.
+  await worker`select count(*) from deliveries`;
+  await worker.unsafe('commit');
+  await migrated;
+});
+
+test('a month that is made while a long transaction reads its table holds up no delivery behind it', async () => {
+  const months = () =>
+    database.sql<{ name: string }[]>`
+      select inhrelid::regclass::text as name from pg_inherits
+      where inhparent = 'notifications'::regclass and inhrelid <> 'notifications_default'::regclass order by 1`;
+  const made = (await months()).map(({ name }) => name);
+  await database.sql.unsafe(`drop table ${made.at(-1)}`);
+  const dump = openClient(database.url, { max: 1, quietMs: 0 });
+  onceDone.push(() => dump.end({ timeout: 1 }));
+  await dump.unsafe('begin isolation level repeatable read');
+  await dump`select count(*) from notifications`;
+  const migrated = migrateDatabase(database.url, await migrationsWith('SELECT 1;'));
+  const worker = openDatabaseAt(database.url, { byIndex: true });
+  onceDone.push(() => worker.close());
+  const waits: number[] = [];
+  const endsMs = performance.now() + 5_000;
+  while (performance.now() < endsMs) {
+    const begunMs = performance.now();
+    await findNotification(worker.sql, 'ntf_of_nobody');
+    waits.push(performance.now() - begunMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(Math.max(...waits)).toBeLessThan(2_500);
+  await dump.unsafe('commit');
+  await migrated;
+  expect((await months()).map(({ name }) => name)).toEqual(made);
 });
 
 test.each([
