@@ -31,13 +31,14 @@ const SAME_SIGNAL_MS = 400;
 const say = (text) => process.stderr.write(`${text}\n`);
 const failure = (message, exitCode = 1) => Object.assign(new Error(message), { exitCode });
 
-/** What tests and checks also need is not installed for `start`, `ops` and `demo`, and is added to what they have. */
-async function ensureInstalled(everything) {
+/** What tests and checks also need is not installed for `start`, `ops` and `demo`, is added to what they have, and stays where it is. */
+async function ensureInstalled(forTests) {
   const stamp = path.join(modules, '.installed-from');
   const hash = createHash('sha256').update(readFileSync(path.join(root, 'package-lock.json')));
   const { platform, arch, version } = process;
   const wanted = `${hash.digest('hex')} ${platform} ${arch} ${version.split('.')[0]}\n`;
   const installed = (name) => existsSync(path.join(modules, name));
+  const everything = forTests || installed('jest');
   const current = () => (textOf(stamp) === wanted || installedByHand()) && installed('tsx');
   const upToDate = () => current() && (installed('jest') || !everything);
   if (upToDate()) return;

@@ -74,8 +74,12 @@ test('installs once for two at the same time, keeps standard output for the comm
 
   // The tests need more, and what is there may be in use.
   expect(await bootstrap('install').ended).toBe(0);
-  const [, added] = (await readFile(join(root, 'npm-runs'), 'utf8')).trim().split('\n');
+  // They stay when the lock file changes, as after a pull.
+  await writeFile(join(root, 'package-lock.json'), '{ "packages": { "": { "version": "2" } } }');
+  expect(await bootstrap('ops').ended).toBe(7);
+  const [, added, pulled] = (await readFile(join(root, 'npm-runs'), 'utf8')).trim().split('\n');
   expect(added).toMatch(/^install --no-save --include=dev --include=optional /);
+  expect(pulled).toMatch(/^ci --include=dev --include=optional /);
 });
 
 test('a developer gets the tools of tests and checks with the stack, which npm ci by hand would end', async () => {
