@@ -13,8 +13,8 @@ const ARRIVAL_LIMIT_MS = 12_000;
 /** Between two notifications of the quiet partners, all of them together. */
 const QUIET_EVERY_MS = 50;
 /**
- * Between two events for the endpoints that flood, all sixteen together; each event is attempted twice in the time. With half of it attempts
- * that fail keep two cores busy, whatever they are answered.
+ * Between two events for the endpoints that flood, all sixteen together; each event is attempted twice in the time. At twice
+ * the rate, attempts that fail fill two cores, whatever the answer is.
  */
 const FLOOD_EVERY_MS = 200;
 /** Far above the 100 calls a minute that a key has. */

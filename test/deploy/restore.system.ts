@@ -1,16 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../dev/ports';
 import { startProgram } from '../../testbed/project-process';
+import { runDirectory } from '../../testbed/temporary-directory';
 import { fileNeeds } from '../support/needs';
 
 /** The scripts of deploy/postgres, run by the Postgres of this machine as its own account. */
 fileNeeds('Postgres');
 
 const SCRIPTS = join(__dirname, '../../deploy/postgres');
-const folder = mkdtempSync(join(tmpdir(), 'pfqs-restore-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const SCENE = `
 cd "$FOLDER"
@@ -57,6 +54,7 @@ restored "$second"
 `;
 
 test('a restore goes to its moment, whatever other restore came after that moment', async () => {
+  const folder = runDirectory('restore');
   const own = process.getuid?.() === 0 ? 'chown -R postgres "$FOLDER"; exec runuser -u postgres --' : 'exec';
   const run = startProgram(['bash', '-euc', `cp ${SCRIPTS}/*.sh "$FOLDER"; ${own} bash -euc "$SCENE"`], {
     env: { ...process.env, SCENE, FOLDER: folder, PGPORT: String(await freePort()) },

@@ -88,7 +88,7 @@ function writePosition(file: string, position: Position): void {
 }
 
 const say = (text: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
-/** Of a certificate that nobody known has signed. */
+/** Codes of Node for a certificate whose signer it does not know. */
 const UNKNOWN = /^UNABLE_TO_|SELF_SIGNED/;
 const reason = (error: unknown) => {
   const { message, cause } = error as Error;
@@ -97,7 +97,7 @@ const reason = (error: unknown) => {
   const causes: readonly Error[] = cause instanceof AggregateError ? cause.errors : [cause];
   const why = causes.map((one) => one.message).join(', ');
   const unknown = UNKNOWN.test((cause as NodeJS.ErrnoException).code ?? '');
-  return `${message}: ${why}${unknown ? ' (NODE_EXTRA_CA_CERTS names the file of its authority; self-signed, its own)' : ''}`;
+  return `${message}: ${why}${unknown ? ' (NODE_EXTRA_CA_CERTS names the file of its authority, or its own when it is self-signed)' : ''}`;
 };
 
 async function listen({ forwardTo, baseUrl, apiKey, file }: NonNullable<ReturnType<typeof readArguments>>) {
