@@ -78,6 +78,7 @@ export function startDispatch(
       return found;
     },
     isMine: (queue) => owners.isMine(queue),
+    apartMs: speed.apartMs,
     enabled: () => build.current(),
     room: () => (build.eager() ? fastPath.room() : Number.POSITIVE_INFINITY),
     markStarted: (started) => inRound(markStarted(sql, started)),

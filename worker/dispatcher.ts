@@ -29,6 +29,8 @@ const FOREIGN_REST_MS = 1_000;
 const LONGEST_FOREIGN_REST_MS = 8_000;
 /** While this worker has more to do than it can, each so many claims one is for queues of others, which may be lost. */
 const FOREIGN_TURN = 5;
+/** While others are due, each so many claims one is for slow endpoints. */
+const SLOW_TURN = 2;
 /** Claims remembered, to know the queue of an attempt that ends. */
 const MOST_REMEMBERED = 10_000;
 /** Started deliveries are noted together this often: well within the lease. */
@@ -40,6 +42,8 @@ interface DispatcherDeps {
   readonly sweep: (after: Queue) => Promise<Sweep>;
   /** Whether the queue belongs to this worker. */
   readonly isMine: (queue: Queue) => boolean;
+  /** Milliseconds between two starts for the endpoint of a queue; 0: they need not be apart. */
+  readonly apartMs: (queue: Queue) => number;
   /** Whether deliveries may start here. */
   readonly enabled: () => boolean;
   /** How many more may be claimed now. */
@@ -84,10 +88,10 @@ export function startDispatcher(deps: DispatcherDeps) {
   async function claimAndStart(wake: () => void): Promise<void> {
     const most = room();
     if (most <= 0) return;
-    const { wanted, graceMs } = queues.take(most);
+    const { wanted, graceMs, limit } = queues.take(most);
     if (wanted.length === 0) return;
     const begunMs = monotonicMs();
-    const claiming = claim({ limit: most, leaseMs: LEASE_MS, graceMs, queues: wanted });
+    const claiming = claim({ limit, leaseMs: LEASE_MS, graceMs, queues: wanted });
     const { claimed, remaining } = await claiming.finally(() => pace.spent(monotonicMs() - begunMs));
     next.contended = remaining.some(({ why }) => why === 'contended');
     queues.claimed({ wanted, claimed, remaining, begunMs });
@@ -110,7 +114,8 @@ export function startDispatcher(deps: DispatcherDeps) {
     },
     everyMs: () => {
       const sweepInMs = enabled() ? next.atMs - monotonicMs() : sweepMs;
-      return Math.max(1, Math.min(sweepInMs, next.contended || waitsForRoom() ? AGAIN_MS : sweepMs));
+      const againMs = next.contended || waitsForRoom() ? AGAIN_MS : queues.turnInMs();
+      return Math.max(1, Math.min(sweepInMs, againMs));
     },
     onError: unreachable,
     restMs: () => pace.restMs(starts.underWay()),
@@ -138,9 +143,16 @@ export function startDispatcher(deps: DispatcherDeps) {
 }
 
 /** Which queues to claim next: what hints, sweeps, claims and ended attempts have shown. */
-function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | 'monotonicMs'>) {
+function createQueues({
+  isMine,
+  apartMs,
+  monotonicMs,
+}: Pick<DispatcherDeps, 'isMine' | 'apartMs' | 'monotonicMs'>) {
   /** In their turn. */
   const ready = { own: new Set<Queue>(), foreign: new Set<Queue>() };
+  /** This worker's, of slow endpoints, with when one more of each may start. */
+  const slow = new Map<Queue, number>();
+  const lastStartMs = new Map<Queue, number>();
   /** What is due there waits for a slot or an earlier event. */
   const waiting = new Set<Queue>();
   const rests = new Map<Queue, { readonly untilMs: number; readonly forMs: number }>();
@@ -149,13 +161,34 @@ function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | '
   const endedMs = new Map<Queue, number>();
   let claims = 0;
 
-  const add = (queue: Queue) => void (isMine(queue) ? ready.own : ready.foreign).add(queue);
+  function add(queue: Queue): void {
+    const apart = apartMs(queue);
+    if (!isMine(queue)) ready.foreign.add(queue);
+    else if (apart === 0) ready.own.add(queue);
+    else slow.set(queue, (lastStartMs.get(queue) ?? Number.NEGATIVE_INFINITY) + apart);
+  }
+  function turnInMs(): number {
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const atMs of slow.values()) firstMs = Math.min(firstMs, atMs);
+    return firstMs - monotonicMs();
+  }
   const restsUntilMs = (queue: Queue) => rests.get(queue)?.untilMs ?? Number.NEGATIVE_INFINITY;
 
   function rest(queue: Queue): void {
     const last = rests.get(queue)?.forMs ?? FOREIGN_REST_MS / 2;
     const forMs = Math.min(2 * last, LONGEST_FOREIGN_REST_MS);
     rests.set(queue, { untilMs: monotonicMs() + forMs, forMs });
+  }
+
+  /** One notification of each. */
+  function takeSlow(most: number) {
+    const nowMs = monotonicMs();
+    const wanted = [...slow.keys()].filter((queue) => (slow.get(queue) ?? 0) <= nowMs).slice(0, most);
+    for (const queue of wanted) {
+      slow.delete(queue);
+      lastStartMs.set(queue, nowMs);
+    }
+    return { wanted, limit: wanted.length, graceMs: 0 };
   }
 
   function remember(claimed: readonly ClaimedNotification[]): void {
@@ -167,11 +200,13 @@ function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | '
   }
 
   return {
-    anyReady: () => ready.own.size + ready.foreign.size > 0,
+    anyReady: () => ready.own.size + ready.foreign.size > 0 || turnInMs() <= 0,
+    /** Until one of a slow endpoint may start; infinite when none is due. */
+    turnInMs,
     /** @returns whether it is this worker's */
     hear(queue: Queue): boolean {
       const mine = isMine(queue);
-      if (mine) ready.own.add(queue);
+      if (mine) add(queue);
       return mine;
     },
     /** @returns whether something waits in its queue */
@@ -192,21 +227,24 @@ function createQueues({ isMine, monotonicMs }: Pick<DispatcherDeps, 'isMine' | '
         : [...waiting].map((queue) => ({ queue, dueForMs: GRACE_MS }));
       waiting.clear();
       endedMs.clear();
+      lastStartMs.clear();
       for (const set of [ready.own, ready.foreign])
         for (const queue of set) if (isMine(queue) !== (set === ready.own)) set.delete(queue);
+      for (const queue of slow.keys()) if (!isMine(queue)) slow.delete(queue);
       for (const { queue, dueForMs } of [...due, ...again])
         if (isMine(queue) || (dueForMs >= GRACE_MS && restsUntilMs(queue) <= nowMs)) add(queue);
       for (const [queue, { untilMs }] of rests)
         if (untilMs < nowMs - LONGEST_FOREIGN_REST_MS) rests.delete(queue);
     },
-    /** Takes the next queues, at most so many. */
-    take(most: number): { readonly wanted: readonly Queue[]; readonly graceMs: number } {
+    /** Takes the next queues, at most so many, and tells how many notifications of them to claim. */
+    take(most: number): Pick<ClaimOptions, 'limit' | 'graceMs'> & { readonly wanted: readonly Queue[] } {
       claims += 1;
+      if (turnInMs() <= 0 && (ready.own.size === 0 || claims % SLOW_TURN === 0)) return takeSlow(most);
       const others = ready.own.size === 0 || (ready.foreign.size > 0 && claims % FOREIGN_TURN === 0);
       const from = others ? ready.foreign : ready.own;
       const wanted = [...from].slice(0, most);
       for (const queue of wanted) from.delete(queue);
-      return { wanted, graceMs: others ? GRACE_MS : 0 };
+      return { wanted, limit: most, graceMs: others ? GRACE_MS : 0 };
     },
     claimed(of: Claim & { readonly wanted: readonly Queue[]; readonly begunMs: number }): void {
       remember(of.claimed);

@@ -20,6 +20,11 @@ const SHARE_OF_FAST = 1 / 2;
 const EARNED_FOR_MS = 2_000;
 /** A process that makes attempts take so much longer is short of CPU: with more slots for one endpoint, others would wait. */
 const BUSY_MS = 50;
+/**
+ * The starts for a slow endpoint's slots are spread over this share of the time that its attempts take. No more, as alerts take free
+ * slots of an endpoint for which something is due for a fault of ours.
+ */
+const SHARE_OF_SLOW = 1 / 4;
 /** Claims wait for this share of the slots to be free, so that each takes several. */
 const SHARE_OF_CLAIM = 1 / 8;
 
@@ -175,7 +180,9 @@ export function createEndpointSpeed(
   recall: (queues: readonly string[]) => Promise<readonly LastPace[]>,
   ownDelayMs: OwnDelay,
 ) {
-  const endpoints = new Map<string, KnownSpeed>();
+  const endpoints = new Map<string, KnownSpeed & { readonly apartMs: number }>();
+  const note = (queue: string, endpointId: string, attempt: AttemptPace, ownMs = 0) =>
+    void endpoints.set(queue, { endpointId, pace: paceOf(attempt, ownMs), apartMs: apartMs(attempt, ownMs) });
 
   return {
     /** Reads what the database knows of those queues of which this process knows nothing. */
@@ -185,21 +192,31 @@ export function createEndpointSpeed(
       for (const { queue, endpointId, ...attempt } of await recall(unknown)) {
         // An attempt that has ended meanwhile is newer.
         if (endpoints.has(queue)) continue;
-        endpoints.set(queue, { endpointId, pace: paceOf(attempt) });
+        note(queue, endpointId, attempt);
       }
     },
     /** Null without an active endpoint, as far as is known. */
     of: (tenant: Tenant): KnownSpeed | null => endpoints.get(queueName(tenant)) ?? null,
     /** Notes an attempt of this process. */
     observe({ endpointId, ...of }: Tenant & { readonly endpointId: string }, attempt: AttemptPace): void {
-      endpoints.set(queueName(of), { endpointId, pace: paceOf(attempt, ownDelayMs()) });
+      note(queueName(of), endpointId, attempt, ownDelayMs());
     },
+    /**
+     * Milliseconds between two starts for the endpoint of a queue; 0: they need not be apart. Sixteen attempts that hang would
+     * otherwise end, and sixteen others begin, in one moment, for which all others wait.
+     */
+    apartMs: (queue: string): number => endpoints.get(queue)?.apartMs ?? 0,
   };
 }
 
 export type AttemptPace = Pick<LastPace, 'outcome' | 'durationMs'>;
 
-function paceOf({ outcome, durationMs }: AttemptPace, ownMs = 0): KnownSpeed['pace'] {
+function paceOf({ outcome, durationMs }: AttemptPace, ownMs: number): KnownSpeed['pace'] {
   if (outcome === null) return 'unknown';
   return outcome === 'delivered' && durationMs !== null && durationMs - ownMs < FAST_MS ? 'fast' : 'slow';
+}
+
+function apartMs({ durationMs }: AttemptPace, ownMs: number): number {
+  const tookMs = (durationMs ?? 0) - ownMs;
+  return tookMs < FAST_MS ? 0 : (tookMs * SHARE_OF_SLOW) / SENDS_PER_ENDPOINT;
 }

@@ -28,6 +28,7 @@ const dispatcherOf = (deps: Pick<Deps, 'claim' | 'start' | 'sweepMs'> & Partial<
   startDispatcher({
     sweep: async () => sweepOf(QUEUE),
     isMine: () => true,
+    apartMs: () => 0,
     enabled: () => true,
     room: () => Number.POSITIVE_INFINITY,
     markStarted: async () => undefined,
@@ -82,15 +83,15 @@ describe('which queues are claimed', () => {
   type Asked = Pick<ClaimOptions, 'queues' | 'graceMs'>;
   /** A dispatcher that owns `a…`, and what it asked for. */
   function dispatcher(
-    answer: (asked: Asked) => Claim,
+    answer: (asked: Asked & Pick<ClaimOptions, 'limit'>) => Claim,
     deps: Partial<Deps> & { readonly sweeps?: readonly Sweep[] } = {},
   ) {
     const asked: Asked[] = [];
     const sweeps = [...(deps.sweeps ?? [])];
     const made = dispatcherOf({
-      claim: async ({ queues, graceMs }) => {
+      claim: async ({ queues, graceMs, limit }) => {
         asked.push({ queues, graceMs });
-        return answer({ queues, graceMs });
+        return answer({ queues, graceMs, limit });
       },
       sweep: async () => sweeps.shift() ?? sweepOf(),
       isMine: (queue) => queue.startsWith('a'),
@@ -166,6 +167,31 @@ describe('which queues are claimed', () => {
     await until(() => limits.length === 2, 'the next one');
     await dispatcher.stop();
     expect(limits).toEqual([2, 7]);
+  });
+
+  test('those for a slow endpoint start one by one, apart, and hold up nobody else', async () => {
+    const claimedMs: number[] = [];
+    const { hear, stop, asked } = dispatcher(
+      ({ queues, limit }) => {
+        if (!queues.includes('a-slow/live')) return NOTHING;
+        expect({ queues, limit }).toEqual({ queues: ['a-slow/live'], limit: 1 });
+        return {
+          ...NOTHING,
+          remaining: claimedMs.push(performance.now()) < 4 ? [{ queue: 'a-slow/live', why: 'more' }] : [],
+        };
+      },
+      { apartMs: (queue) => (queue === 'a-slow/live' ? 60 : 0) },
+    );
+    await turns(1);
+    hear('a-slow/live');
+    await until(() => claimedMs.length === 1, 'the first');
+    hear('a/live');
+    hear('a-slow/live');
+    await until(() => claimedMs.length === 4, 'the others');
+    await stop();
+    expect(asked.slice(0, 2).map(({ queues }) => queues)).toEqual([['a-slow/live'], ['a/live']]);
+    const gaps = claimedMs.slice(1).map((atMs, nth) => atMs - (claimedMs[nth] ?? atMs));
+    expect(gaps.filter((gapMs) => gapMs < 59)).toEqual([]);
   });
 
   test('nothing is claimed while deliveries start on another build', async () => {

@@ -1,5 +1,5 @@
 import { createSendSlots, type SendSlots } from '../../worker/slots';
-import { createFastPath, type EndpointSpeed } from '../../worker/fast-path';
+import { createEndpointSpeed, createFastPath, type EndpointSpeed } from '../../worker/fast-path';
 import { SENDS_PER_ENDPOINT } from '../../domain/delivery-now';
 import type { Tenant } from '../../domain/tenant';
 
@@ -166,6 +166,25 @@ it('lets nobody sleep for more than ten minutes and a jitter of a second', async
     longest = Math.max(longest, Number(await waitOf(sendSlots, 'P1/live')));
   expect(longest).toBeGreaterThan(600_000);
   expect(longest).toBeLessThanOrEqual(601_000);
+});
+
+test('starts for an endpoint that is slow are spread over a quarter of its time, and those for one that fails at once are not', () => {
+  const ownDelay = { ms: 0 };
+  const speed = createEndpointSpeed(
+    async () => [],
+    () => ownDelay.ms,
+  );
+  const apartAfter = (outcome: 'delivered' | 'failed', durationMs: number) => {
+    speed.observe({ ...OF, endpointId: 'whe_1' }, { outcome, durationMs });
+    return speed.apartMs('P100001/live') * SENDS_PER_ENDPOINT;
+  };
+  expect(speed.apartMs('P100001/live')).toBe(0);
+  expect(apartAfter('failed', 15_000)).toBe(3_750);
+  expect(apartAfter('delivered', 800)).toBe(200);
+  expect(apartAfter('failed', 3)).toBe(0);
+  expect(apartAfter('delivered', 499)).toBe(0);
+  ownDelay.ms = 400;
+  expect(apartAfter('delivered', 800)).toBe(0);
 });
 
 describe('while every slot of the process is taken', () => {
