@@ -113,9 +113,10 @@ export function startDispatcher(deps: DispatcherDeps) {
       if (queues.anyReady() && room() > 0 && !next.contended) return 'again';
     },
     everyMs: () => {
-      const sweepInMs = enabled() ? next.atMs - monotonicMs() : sweepMs;
-      const againMs = next.contended || waitsForRoom() ? AGAIN_MS : queues.turnInMs();
-      return Math.max(1, Math.min(sweepInMs, againMs));
+      if (!enabled()) return sweepMs;
+      const soonestMs = room() > 0 ? 1 : AGAIN_MS;
+      const againMs = next.contended || waitsForRoom() ? AGAIN_MS : Math.max(queues.turnInMs(), soonestMs);
+      return Math.max(1, Math.min(next.atMs - monotonicMs(), againMs));
     },
     onError: unreachable,
     restMs: () => pace.restMs(starts.underWay()),

@@ -196,14 +196,20 @@ describe('which queues are claimed', () => {
 
   test('nothing is claimed while deliveries start on another build', async () => {
     let enabled = false;
-    const { hear, wake, stop, asked } = dispatcher(() => NOTHING, { enabled: () => enabled });
+    let rounds = 0;
+    const { hear, wake, stop, asked } = dispatcher(() => NOTHING, {
+      enabled: () => (rounds++, enabled),
+      apartMs: () => 1,
+    });
     hear('a/live');
-    await turns(3);
+    await turns(5);
     expect(asked).toEqual([]);
+    const waited = rounds;
     enabled = true;
     wake();
     await until(() => asked.length === 1, 'a claim');
     await stop();
+    expect(waited).toBeLessThan(10);
   });
 });
 
