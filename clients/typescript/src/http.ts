@@ -60,7 +60,7 @@ export function createHttp({ baseUrl, apiKey, retries, fetch }: HttpOptions) {
           signal: end.signal,
         }),
       );
-      pace.observe(response.headers, Date.now());
+      pace.observe(response.headers, performance.now());
       const answer = parsed(await response.text()) as { success?: unknown; data?: unknown } | null;
       if (!response.ok || answer?.success !== true) throw new ApiError(response, answer);
       return answer.data;
@@ -71,15 +71,16 @@ export function createHttp({ baseUrl, apiKey, retries, fetch }: HttpOptions) {
 
   return async function send<T>(call: Call): Promise<T> {
     const { attemptMs, totalMs, repeatable, canWait, signal } = call;
-    const paceMs = pace.waitMs(Date.now());
+    const paceMs = pace.waitMs(performance.now());
     if (canWait && paceMs > 0) await sleep(paceMs, signal);
-    const endMs = Date.now() + totalMs;
+    const endMs = performance.now() + totalMs;
     for (let tried = 1; ; tried += 1) {
       try {
-        return (await attempt(call, Math.min(attemptMs, Math.max(endMs - Date.now(), 1)))) as T;
+        const leftMs = Math.ceil(endMs - performance.now());
+        return (await attempt(call, Math.min(attemptMs, Math.max(leftMs, 1)))) as T;
       } catch (error) {
         const waitMs = signal?.aborted ? null : retryAfterMs(error, tried, repeatable);
-        if (waitMs === null || tried > retries || Date.now() + waitMs >= endMs) throw error;
+        if (waitMs === null || tried > retries || performance.now() + waitMs >= endMs) throw error;
         await sleep(waitMs, signal);
       }
     }

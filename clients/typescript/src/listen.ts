@@ -121,7 +121,7 @@ Position: ${file}
     const standard = createHmac('sha256', key)
       .update(`${one.event_id}.${timestamp}.${body}`)
       .digest('base64');
-    const beganMs = Date.now();
+    const beganMs = performance.now();
     const what = `${one.credit_application_id ?? 'test'} ${one.sequence ?? '-'} ${one.event_type}`;
     try {
       const answer = await fetch(forwardTo, {
@@ -140,7 +140,7 @@ Position: ${file}
       });
       await answer.body?.cancel();
       const hint = answer.status === 401 ? ' (verify with the secret above, not with public keys)' : '';
-      say(`${what} -> ${answer.status} in ${Date.now() - beganMs} ms${hint}`);
+      say(`${what} -> ${answer.status} in ${Math.round(performance.now() - beganMs)} ms${hint}`);
       return answer.ok;
     } catch (error) {
       say(`${what} -> ${reason(error)}`);
@@ -152,11 +152,11 @@ Position: ${file}
   async function forward(one: NotificationSummary): Promise<boolean> {
     const id = one.notification_id;
     const { untilMs = 0, waitMs = POLL_MS / 2 } = backoff.get(id) ?? {};
-    if (Date.now() < untilMs) return false;
+    if (performance.now() < untilMs) return false;
     const { payload } = await client.getNotification(id);
     if (payload !== null && !(await post(one, payload))) {
       const nextMs = Math.min(waitMs * 2, LONGEST_BACKOFF_MS);
-      backoff.set(id, { untilMs: Date.now() + nextMs, waitMs: nextMs });
+      backoff.set(id, { untilMs: performance.now() + nextMs, waitMs: nextMs });
       return false;
     }
     const { created_at, credit_application_id, sequence } = one;

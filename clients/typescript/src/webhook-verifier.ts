@@ -32,7 +32,7 @@ export function createWebhookVerifier(client: Pick<Client, 'listWebhookKeys'>): 
   let reading: Promise<readonly string[]> | undefined;
 
   async function read(): Promise<readonly string[]> {
-    const readAtMs = Date.now();
+    const readAtMs = performance.now();
     try {
       const listed = await client.listWebhookKeys({ signal: AbortSignal.timeout(READ_TIMEOUT_MS) });
       known = { keys: listed.map((key) => key.public_key), readAtMs };
@@ -44,7 +44,7 @@ export function createWebhookVerifier(client: Pick<Client, 'listWebhookKeys'>): 
   }
 
   async function keysNotOlderThan(ageMs: number): Promise<readonly string[]> {
-    if (known !== undefined && Date.now() - known.readAtMs < ageMs) return known.keys;
+    if (known !== undefined && performance.now() - known.readAtMs < ageMs) return known.keys;
     reading ??= read().finally(() => (reading = undefined));
     return reading;
   }

@@ -35,7 +35,7 @@ beforeAll(async () => {
     // Vercel's has none.
     delete globalThis.AbortSignal.any;
     const names = 'fetch Request Response Headers URL URLSearchParams AbortSignal AbortController TextEncoder TextDecoder ' +
-      'crypto atob btoa setTimeout clearTimeout';
+      'crypto atob btoa performance setTimeout clearTimeout';
     const context = vm.createContext(Object.fromEntries(names.split(' ').map((name) => [name, globalThis[name]])));
     const modules = new Map();
     const load = (file) => {
