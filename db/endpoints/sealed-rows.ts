@@ -7,12 +7,14 @@ const SEALED_TABLES = [
     name: 'webhook_secrets',
     id: 'secret_id',
     place: `json_build_object('endpointId', endpoint_id, 'secretId', secret_id)`,
+    signsFor: 'e.endpoint_id = t.endpoint_id',
   },
   {
     name: 'webhook_key_pairs',
     id: 'key_pair_id',
     place: `json_build_object('partnerId', partner_id, 'environment', environment, 'keyPairId', key_pair_id,
       'publicKey', public_key)`,
+    signsFor: '(e.partner_id, e.environment) = (t.partner_id, t.environment)',
   },
 ];
 type SealedTable = (typeof SEALED_TABLES)[number];
@@ -83,15 +85,17 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
 
 /** Of each key: one damaged secret says nothing about it. */
 const TRIED = 20;
-const IN_USE = `
-  select secret_id as id, key_id as "keyId", ciphertext, json_build_object('endpointId', endpoint_id, 'secretId', secret_id) as place
+const inUse = ({ name, id, place, signsFor }: SealedTable) => `
+  select id, key_id as "keyId", ciphertext, place
   from (
-    select s.*, row_number() over (partition by s.key_id order by s.secret_id desc) as nth
-    from webhook_secrets s join webhook_endpoints e using (endpoint_id)
-    where e.state = 'active' and (s.expires_at is null or s.expires_at > service_now())) newest
+    select ${id} as id, key_id, ciphertext, ${place} as place, row_number() over (partition by key_id order by ${id} desc) as nth
+    from ${name} t
+    where (expires_at is null or expires_at > service_now())
+      and exists (select from webhook_endpoints e where e.state = 'active' and ${signsFor})) newest
   where nth <= ${TRIED}`;
+const IN_USE = SEALED_TABLES.map(inUse).join(' union all ');
 
-/** @returns why a key ring cannot sign for endpoints, as it opens no secret under one of their keys; null: it can. */
+/** @returns why a key ring cannot sign for endpoints, as it opens no secret or private key under one of their keys; null: it can. */
 export async function faultOfKeyRing(reader: Reader, keyRing: KeyRing): Promise<string | null> {
   const rows = await runPrepared<SealedRow>(reader, IN_USE);
   const opened = rows.map((row) => ({ keyId: row.keyId, ...openRow(keyRing, row) }));
