@@ -128,19 +128,22 @@ function start(options: WorkerOptions, closers: Closers) {
     );
   const about = { processId, kind: 'worker', build } as const;
   let opensSecrets = false;
-  /** @returns why this worker cannot do all of its work; null when it can */
-  async function unfitBecause(): Promise<string | null> {
+  /**
+   * @param looksAgain for a key that ops has used since, although the ring fitted
+   * @returns why this worker cannot do all of its work; null when it can
+   */
+  async function unfitBecause(looksAgain: boolean): Promise<string | null> {
     const different = await differentFunctions(sql);
     if (different.length > 0)
       return `the functions of the database are not those of this build (${different.join(', ')}): run migrate`;
     // Looked at until it fits: a release with another key must not take the place of workers that can sign.
-    const fault = opensSecrets ? null : await faultOfKeyRing(sql, options.keyRing);
+    const fault = opensSecrets && !looksAgain ? null : await faultOfKeyRing(sql, options.keyRing);
     if (fault !== null) return `WEBHOOK_KEYS: ${fault}`;
     opensSecrets = true;
     return null;
   }
   const beat = keepBeating(database.sql, about, {
-    trouble: async () => (await unfitBecause()) ?? certificateEnds(options.temporal, Date.now()),
+    trouble: async () => (await unfitBecause(true)) ?? certificateEnds(options.temporal, Date.now()),
     worker: { reachesTemporal, cutOffSince, starts: buildIsCurrent },
   });
   emitter.on('changed', () => beat.wake());
@@ -198,7 +201,7 @@ function start(options: WorkerOptions, closers: Closers) {
     /** @throws naming what is missing: Postgres, a key, Temporal, its namespace or a search attribute. */
     async checkReady(): Promise<void> {
       await checkSession(sql, 1_000);
-      const unfit = await unfitBecause();
+      const unfit = await unfitBecause(false);
       if (unfit !== null) {
         repeats.error({}, `worker: not ready: ${unfit}`);
         throw new Error(unfit);

@@ -86,9 +86,9 @@ export async function checkSecrets(db: DbOrTransaction, keyRing: KeyRing) {
 /** Of each key: one damaged secret says nothing about it. */
 const TRIED = 20;
 const inUse = ({ name, id, place, signsFor }: SealedTable) => `
-  select id, key_id as "keyId", ciphertext, place
+  select ${id} as id, key_id as "keyId", ciphertext, ${place} as place
   from (
-    select ${id} as id, key_id, ciphertext, ${place} as place, row_number() over (partition by key_id order by ${id} desc) as nth
+    select t.*, row_number() over (partition by key_id order by ${id} desc) as nth
     from ${name} t
     where (expires_at is null or expires_at > service_now())
       and exists (select from webhook_endpoints e where e.state = 'active' and ${signsFor})) newest

@@ -1,12 +1,12 @@
 import { listProcesses } from '../../db/processes';
 import { until } from '../../testbed/until';
-import { newKeyRingText, standingOf, storeStatus } from '../../testbed/notifications';
+import { addEndpoint, newKeyRingText, standingOf, storeStatus } from '../../testbed/notifications';
 import { startTestWorker } from '../support/delivery';
 import { useWorkers } from '../support/service';
 import { testTemporal } from '../support/temporal';
 
 const temporal = testTemporal();
-const { database, newPartner, receiver, start, stop, taskQueue, workers } = useWorkers(temporal);
+const { database, keys: ring, newPartner, receiver, start, stop, taskQueue, workers } = useWorkers(temporal);
 
 test('a worker that lacks the key makes no attempt, and one that has it delivers', async () => {
   const stranger = await start({ WEBHOOK_KEYS: newKeyRingText() });
@@ -39,5 +39,15 @@ test('a worker that lacks the key makes no attempt, and one that has it delivers
   await newPartner();
   await database.sql`update webhook_secrets set ciphertext = ${Buffer.alloc(40)} where endpoint_id in (
     select endpoint_id from webhook_endpoints where partner_id = ${partnerId})`;
-  await start();
+  await stop();
+  // A key that ops alone has: who runs goes on, and says so.
+  const { worker } = await start();
+  const next = newKeyRingText().replace('test:', 'next:');
+  await addEndpoint(database, { partnerId, url: receiver.url, keyRing: `${next},${ring}` });
+  await until(
+    async () => (await said()).includes('WEBHOOK_KEYS: key ring: there is no key with the id next'),
+    'its beat says why',
+    60_000,
+  );
+  await worker.checkReady();
 }, 240_000);
