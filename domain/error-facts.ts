@@ -3,8 +3,8 @@
 interface ErrorFacts {
   readonly type: string;
   readonly message: string;
-  /** SQLSTATE, or the code of Node, a driver or gRPC. */
-  readonly code?: string | number;
+  /** SQLSTATE, or the code of Node, a driver or gRPC; always text, as a store of logs takes a field as what it is first. */
+  readonly code?: string;
   readonly table?: string;
   readonly constraint?: string;
   /** Its frames, without the message that an engine puts before them. */
@@ -37,7 +37,7 @@ export function errorFacts(thrown: unknown, depth = 0): ErrorFacts {
     error['cause'] ?? (Array.isArray(error['errors']) ? (error['errors'][0] as unknown) : undefined);
   return {
     type: typeOf(error),
-    message: messageOf(error, typeof code === 'string' ? code : ''),
+    message: messageOf(error, code ?? ''),
     ...(code !== undefined && { code }),
     ...(table !== undefined && { table }),
     ...(constraint !== undefined && { constraint }),
@@ -89,8 +89,8 @@ function messageOf(error: Readonly<Record<string, unknown>>, code: string): stri
   return plainText(typeof error['message'] === 'string' ? error['message'] : '');
 }
 
-function codeOf(code: unknown): string | number | undefined {
-  return typeof code === 'number' ? code : nameOf(code);
+function codeOf(code: unknown): string | undefined {
+  return typeof code === 'number' ? String(code) : nameOf(code);
 }
 
 function nameOf(name: unknown): string | undefined {

@@ -59,7 +59,7 @@ function isWithin(slips: number, one: string, other: string): boolean {
 
 export function describeConfig(config: Config): Record<string, unknown> {
   const shown = (name: string, value: unknown) =>
-    SECRET.has(name) && value !== undefined ? 'set' : (value ?? 'not set');
+    SECRET.has(name) ? (value === undefined ? 'not set' : 'set') : (value ?? null);
   return Object.fromEntries(
     Object.keys(settings.shape).map((name) => [name, shown(name, config[name as keyof Config])]),
   );

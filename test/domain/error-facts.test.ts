@@ -75,6 +75,11 @@ test('the message of a system error is told, without what steers a terminal, and
   expect(errorFacts(new Error('x'.repeat(5_000))).message.length).toBeLessThan(400);
 });
 
+test('a code is text, also that of gRPC: a store of logs refuses ECONNREFUSED where the first code of a day was the number 14', () => {
+  const away = Object.assign(new Error('14 UNAVAILABLE'), { code: 14 });
+  expect(errorFacts(new Error('Temporal', { cause: away }))).toMatchObject({ cause: { code: '14' } });
+});
+
 test('causes that go round end', () => {
   const round = new Error('round');
   round.cause = round;
