@@ -41,8 +41,8 @@ export async function migrateDatabase(
     max: 1,
     connect_timeout: 5,
     quietMs: 0,
-    // Large tables take their time, whatever limit the server or database has for others.
-    connection: { statement_timeout: 0, lock_timeout: 0 },
+    // Large tables take their time, whatever limit the server or database has for others. A change of rows is a warning.
+    connection: { statement_timeout: 0, lock_timeout: 0, client_min_messages: 'warning' },
     onnotice: ({ code, message = '' }) => void (code === CHANGED_ROWS && changes.push(message)),
   });
   try {

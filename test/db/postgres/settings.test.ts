@@ -12,6 +12,7 @@ import { until } from '../../../testbed/until';
 const DEFAULTS = {
   array_nulls: 'off',
   bytea_output: 'escape',
+  client_min_messages: 'error',
   DateStyle: 'German',
   default_transaction_isolation: 'serializable',
   extra_float_digits: '-15',
@@ -85,9 +86,10 @@ test('partners that are created at once have ids of their own', async () => {
   await Promise.all(operators.map((operator) => operator.close()));
 });
 
-test('a migration takes as long as it needs', async () => {
-  const folder = await migrationsWith('create table slow as select pg_sleep(3.5)::text as slept;');
-  await expect(migrateDatabase(database.url, folder)).resolves.toMatchObject({ changes: [] });
+test('a migration takes as long as it needs, and says what it has changed', async () => {
+  const folder = await migrationsWith(`create table slow as select pg_sleep(3.5)::text as slept;
+    do $$ begin raise warning using errcode = 'PFQ01', message = 'rows'; end $$;`);
+  await expect(migrateDatabase(database.url, folder)).resolves.toMatchObject({ changes: ['rows'] });
   const [table] = await database.sql`select to_regclass('slow') is not null as made`;
   expect(table).toEqual({ made: true });
 });
