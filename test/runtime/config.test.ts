@@ -14,6 +14,8 @@ test.each([
   ['postgres://u:p@a/d?sslmode=verify-full&sslrootcert=/nowhere', 'ENOENT'],
   [`postgres://u:p@a/d?sslmode=verify-full&sslrootcert=${__filename}`, 'sslrootcert: /'],
   ['postgres://u:p@a/d?ssl=true', 'say sslmode='],
+  ['postgres://u:p@a/d?sslmode=verify-full&channel_binding=require', 'leave out channel_binding: of libpq'],
+  ['postgres://u:p@a/d?sslmode=require&sslcert=client.pem', 'leave out sslcert: of libpq'],
   ['postgres://u:p#q@a/d', 'in user and password, % is written as %25'],
   ['postgres://u:5/q@a/d?sslmode=disable', 'in user and password, % is written as %25'],
   ['postgres://u:100%@a/d', 'in user and password, % is written as %25'],

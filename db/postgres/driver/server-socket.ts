@@ -225,6 +225,9 @@ function refuseLeftovers<Socket extends net.Socket>(socket: Socket): Socket {
 
 /** As in libpq, but `allow` means the same as `prefer`. */
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
+/** Other parameters of libpq, as providers write them into an address. Postgres would take them for settings. */
+const OF_LIBPQ_ALONE =
+  /^(?!(sslmode|sslrootcert)$)(channel_binding|gss\w*|hostaddr|keepalives\w*|krbsrvname|load_balance_hosts|m(in|ax)_protocol_version|passfile|require\w*|s(cram|ervice|sl)\w*)$/;
 const PEM = /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/;
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
@@ -239,7 +242,7 @@ interface ServerTls {
  * Reads and removes the TLS parameters of a database URL: `sslmode` as in libpq, but `disable` by
  * default, and `sslrootcert`, the authority to trust (a PEM file, or `system`), with which `require`
  * means `verify-ca`.
- * @throws for an unknown mode, an unreadable authority, or a mode that would not use it
+ * @throws for an unknown mode, an unreadable authority, a mode that would not use it, or another parameter of libpq
  */
 export function readServerTls(databaseUrl: string): { url: string; tls: ServerTls | null } {
   const url = new URL(databaseUrl);
@@ -247,6 +250,11 @@ export function readServerTls(databaseUrl: string): { url: string; tls: ServerTl
   const authority = url.searchParams.get('sslrootcert');
   if (url.searchParams.has('ssl')) throw new Error('say sslmode=… instead of ssl=…');
   if (!MODES.includes(mode)) throw new Error(`sslmode is one of ${MODES.join(', ')}`);
+  const other = [...url.searchParams.keys()].find((name) => OF_LIBPQ_ALONE.test(name));
+  if (other !== undefined)
+    throw new Error(
+      `leave out ${other}: of libpq's parameters there are sslmode, sslrootcert, target_session_attrs`,
+    );
   const encrypts = ['require', 'verify-ca', 'verify-full'].includes(mode);
   if (authority !== null && !encrypts) throw new Error('sslrootcert wants sslmode=verify-full or verify-ca');
   if (mode === 'disable' && !url.searchParams.has('sslmode')) return { url: databaseUrl, tls: null };
