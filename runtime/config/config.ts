@@ -10,11 +10,13 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the settings. An empty value counts as not set.
+ * Reads the settings. An empty value counts as not set. Spaces and line breaks around one are left out: a Secret that was
+ * made with `echo` ends with one.
  * @throws ConfigError naming every setting at fault and what it may be
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
+  const given = Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
   const parsed = settings.safeParse(given);
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);

@@ -34,6 +34,21 @@ test.each([
   expect(readConfig({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
 });
 
+test('a value may end with a line break, as a Secret that was made with echo does', () => {
+  const given = {
+    TEMPORAL_ADDRESS: 'temporal:7233\n',
+    TEMPORAL_NAMESPACE: 'quotes\r\n',
+    LOG_LEVEL: ' info',
+    REDIS_URL: '\n',
+  };
+  expect(readConfig(given)).toMatchObject({
+    TEMPORAL_ADDRESS: 'temporal:7233',
+    TEMPORAL_NAMESPACE: 'quotes',
+    LOG_LEVEL: 'info',
+  });
+  expect(readConfig(given).REDIS_URL).toBeUndefined();
+});
+
 test.each(['redis://h/staging', 'rediss://h/0/1'])('REDIS_URL may not be %s', (REDIS_URL) => {
   expect(() => readConfig({ REDIS_URL })).toThrow('REDIS_URL: after the host comes the number of a database');
 });
