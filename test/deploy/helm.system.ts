@@ -202,6 +202,17 @@ test('a pod reaches Postgres, Redis or Temporal where it has to, partners alone 
   });
 });
 
+test("OpenShift chooses the user and group of a pod, and its DNS listens on 5353 behind the service's 53", async () => {
+  const text = await run('template quotes --api-versions security.openshift.io/v1', NOTHING_MORE);
+  const all = parseAllDocuments(text).map((one): Rendered => one.toJSON());
+  for (const { pod } of podsOf(all))
+    expect(pod.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+  const policies = all.filter(({ kind }) => kind === 'NetworkPolicy');
+  expect(policies.length).toBe(5);
+  for (const { spec } of policies)
+    expect(spec.egress[0].ports.map(({ port }: Rendered) => port)).toEqual([53, 53, 5353, 5353]);
+});
+
 test('of the addresses outside a worker reaches those that it takes for public, by IPv4 and IPv6', async () => {
   const policies = (await rendered(NOTHING_MORE)).filter(
     ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'quotes-worker',

@@ -72,6 +72,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* OpenShift gives each namespace users and groups of its own, and refuses others. */}}
+{{- define "pfqs.openshift" -}}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}yes{{ end }}
+{{- end }}
+
 {{/*
 A pod: (dict "root" $ "component" … "command" (list …) "env" (YAML text) "secret" … "resources" … "temporal" bool "port" number "grace" seconds).
 A port brings the probes. The same security context as in docker-compose.yml.
@@ -112,9 +117,11 @@ spec:
   {{- end }}
   securityContext:
     runAsNonRoot: true
+    {{- if not (include "pfqs.openshift" .root) }}
     runAsUser: 1000
     runAsGroup: 1000
     fsGroup: 1000
+    {{- end }}
     seccompProfile: { type: RuntimeDefault }
   {{- if .port }}
   topologySpreadConstraints:
