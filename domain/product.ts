@@ -152,7 +152,7 @@ export function offeredProducts(products: readonly Product[], today: string): Pr
   );
 }
 
-const london = new Intl.DateTimeFormat('en-CA', {
+const london = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'Europe/London',
   year: 'numeric',
   month: '2-digit',
@@ -166,7 +166,9 @@ let day = '';
 export function ukDay(moment: Date): string {
   const current = Math.floor(moment.getTime() / 60_000);
   if (current !== minute) {
-    day = london.format(moment);
+    // How a language orders them changes with ICU: its release 72 gave en-CA the order of the United States.
+    const parts = new Map(london.formatToParts(moment).map(({ type, value }) => [type, value]));
+    day = `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`;
     minute = current;
   }
   return day;
