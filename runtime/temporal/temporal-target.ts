@@ -29,8 +29,13 @@ export function certificateEnds(target: TemporalTarget, nowMs: number): string |
   return `started with a certificate for Temporal that ends at ${new Date(endsMs).toISOString()}`;
 }
 
-/** Otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s. */
-export const CHANNEL = { channelArgs: { 'grpc.service_config_disable_resolution': 1 } } as const;
+/**
+ * Otherwise gRPC asks DNS for a TXT record, which without an answer keeps a process alive for 20 s, and goes through the
+ * proxy of `https_proxy` or `http_proxy`, as Docker's client gives them to every container; workers do not.
+ */
+export const CHANNEL = {
+  channelArgs: { 'grpc.service_config_disable_resolution': 1, 'grpc.enable_http_proxy': 0 },
+} as const;
 
 /** Compressing calls of a kilobyte costs more than sending them. The SDK's default is gzip. */
 const UNCOMPRESSED = { grpcCompression: { codec: 'none' } } as const;

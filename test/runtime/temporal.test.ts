@@ -78,6 +78,24 @@ test('gives up in time on a server that hangs', async () => {
   for (const socket of sockets) socket.destroy();
 });
 
+test('a proxy of the environment is not asked', async () => {
+  let proxied = 0;
+  const proxy = createTcpServer((socket) => {
+    proxied += 1;
+    socket.destroy();
+  });
+  const before = process.env['https_proxy'];
+  process.env['https_proxy'] = `http://${await listen(proxy)}`;
+  try {
+    const target = { namespace: 'default', connection: { address: temporal.env.address ?? '' } };
+    await withConnection(target, 5_000, missing);
+  } finally {
+    delete process.env['https_proxy'];
+    if (before !== undefined) process.env['https_proxy'] = before;
+  }
+  expect(proxied).toBe(0);
+});
+
 test('registers search attributes where they are missing, two processes at once too', async () => {
   const { connection } = temporal.env;
   const namespace = randomTaskQueue('namespace');
