@@ -4,6 +4,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Connection, type ConnectionOptions } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../domain/notification-states';
+import { CHANNEL } from '../../runtime/temporal/temporal-target';
 import { stoppedWhileStarting } from '../failure';
 import { checkPorts, freePort } from '../ports';
 import { launchServer, stopLeftoversOf, type RunningServer, type ServerKind } from '../server';
@@ -124,7 +125,7 @@ async function hiddenPlace(): Promise<{ host: string; port: number }> {
 
 /** Whether the server knows its namespace. */
 export async function answersAt(how: ConnectionOptions, namespace: string): Promise<boolean> {
-  const connection = Connection.lazy({ ...how, connectTimeout: 1_000 });
+  const connection = Connection.lazy({ ...how, ...CHANNEL, connectTimeout: 1_000 });
   try {
     await connection.withDeadline(Date.now() + 1_000, () =>
       connection.workflowService.describeNamespace({ namespace }),

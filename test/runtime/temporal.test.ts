@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { ConnectionLike } from '@temporalio/client';
+import { answersAt } from '../../dev/temporal';
 import { describeConfig, readConfig } from '../../runtime/config/config';
 import { ensureSearchAttributes, missingSearchAttributes } from '../../runtime/temporal/namespace';
 import { withConnection } from '../../runtime/temporal/connect';
@@ -87,8 +88,9 @@ test('a proxy of the environment is not asked', async () => {
   const before = process.env['https_proxy'];
   process.env['https_proxy'] = `http://${await listen(proxy)}`;
   try {
-    const target = { namespace: 'default', connection: { address: temporal.env.address ?? '' } };
-    await withConnection(target, 5_000, missing);
+    const connection = { address: temporal.env.address ?? '' };
+    await withConnection({ namespace: 'default', connection }, 5_000, missing);
+    expect(await answersAt(connection, 'default')).toBe(true);
   } finally {
     delete process.env['https_proxy'];
     if (before !== undefined) process.env['https_proxy'] = before;
