@@ -1,4 +1,5 @@
 import type { Client } from './client.js';
+import { sleep } from './retry.js';
 import type { WebhookEvent } from './types.js';
 import {
   verifyWith,
@@ -13,6 +14,8 @@ const MAX_AGE_MS = 3_600_000;
 const LEAST_AGE_MS = 60_000;
 /** A webhook is waited for 10 s. */
 const READ_TIMEOUT_MS = 5_000;
+/** A Worker of Cloudflare ends what a request began together with that request: no time limit of it fires, and its promise never settles. */
+const LOST_AFTER_MS = 6_000;
 
 /** Verifies webhooks without a shared secret. */
 export interface WebhookVerifier {
@@ -45,8 +48,13 @@ export function createWebhookVerifier(client: Pick<Client, 'listWebhookKeys'>): 
 
   async function keysNotOlderThan(ageMs: number): Promise<readonly string[]> {
     if (known !== undefined && performance.now() - known.readAtMs < ageMs) return known.keys;
-    reading ??= read().finally(() => (reading = undefined));
-    return reading;
+    const shared = (reading ??= read());
+    const wait = new AbortController();
+    const keys = await Promise.race([shared, sleep(LOST_AFTER_MS, wait.signal)]).finally(() => {
+      wait.abort();
+      if (reading === shared) reading = undefined;
+    });
+    return keys ?? keysNotOlderThan(ageMs);
   }
 
   return {
