@@ -92,12 +92,17 @@ export interface Client {
 
 /**
  * Opens nothing yet: connections are those of fetch.
- * @throws TypeError when an option is missing, or `baseUrl` does not begin with `https://`.
+ * @throws TypeError when an option is missing, no header can carry `apiKey`, or `baseUrl` does not begin with `https://`.
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey, partnerId, timeoutMs = QUOTE_TIMEOUT_MS, retries = RETRIES } = options;
   for (const [name, value] of Object.entries({ baseUrl, apiKey }))
     if (!value) throw new TypeError(`${name} is missing`);
+  // The error of fetch would show it, with every call.
+  if (!/^[!-~]+$/.test(apiKey.trim()))
+    throw new TypeError(
+      'apiKey has white space or a character beyond ASCII in it: was it copied whole, and alone?',
+    );
   if (!baseUrl.startsWith('https://')) throw new TypeError('baseUrl must begin with https://');
   const { fetch = (request: Request) => globalThis.fetch(request) } = options;
   const send = createHttp({ baseUrl, apiKey, retries, fetch });
