@@ -43,8 +43,10 @@ tar -xzf "$folder/base/$name/base.tar.gz" -C "$data"
 tar -xzf "$folder/base/$name/pg_wal.tar.gz" -C "$data/pg_wal"
 # Of an earlier restore.
 sed -i '/^\(restore_command\|recovery_target\)/d' "$data/postgresql.auto.conf"
+archive="\"$folder/archive\""
 {
-  echo "restore_command = 'gzip -cd \"$folder/archive/%f.gz\" >\"%p\"'"
+  # To Postgres an exit code up to 125 is the end of the log, and it opens: only a file that is not there may be that.
+  echo "restore_command = '[ -x $archive ] || exit 255; [ -e $archive/%f.gz ] || exit 1; gzip -cd $archive/%f.gz >\"%p\" || exit 255'"
   [ -z "$target" ] ||
     printf "recovery_target_%s\n" "time = '$target'" "timeline = '$timeline'" "action = 'promote'"
 } >>"$data/postgresql.auto.conf"

@@ -9,7 +9,7 @@ fileNeeds('Postgres');
 
 const SCRIPTS = join(__dirname, '../../deploy/postgres');
 
-const SCENE = `
+const SERVER = `
 cd "$FOLDER"
 PATH=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1):$PATH
 export BACKUPS=$FOLDER/backups PGDATA=$FOLDER/data PGHOST=$FOLDER POSTGRES_HOST=$FOLDER PGUSER=postgres
@@ -40,6 +40,9 @@ start
 trap 'pg_ctl --mode=immediate stop >/dev/null' EXIT
 psql -qc 'create database quotes'
 psql -qd quotes -c 'create table happened (what text, at timestamptz default clock_timestamp())' -c 'create table backups (at timestamptz default now())'
+`;
+
+const MOMENTS = `
 bash backup.sh >/dev/null
 happens one; early=$(moment)
 happens two; right=$(moment)
@@ -53,14 +56,44 @@ happens later; restored
 restored "$second"
 `;
 
-test('a restore goes to its moment, whatever other restore came after that moment', async () => {
+const DAMAGE = `
+bash backup.sh >/dev/null
+happens one; psql -Atqc 'select pg_switch_wal()' >/dev/null
+happens two; psql -Atqc 'select pg_switch_wal()' >/dev/null
+happens three
+pg_ctl --wait stop >/dev/null
+damaged() {
+  bash restore.sh >/dev/null
+  ! pg_ctl --wait --log=damaged start >/dev/null 2>&1 || psql -Atd quotes -c "select string_agg(what, ' ' order by at) from happened"
+  grep -o 'FATAL:  could not restore file "[^"]*' damaged | tail -n 1
+}
+newest=$(ls backups/archive/0*.gz | tail -n 1)
+mv "$newest" whole; head -c 100 whole >"$newest"; damaged
+mv backups/archive away; damaged
+mv away backups/archive; mv whole "$newest"
+bash restore.sh >/dev/null; start
+psql -Atd quotes -c "select string_agg(what, ' ' order by at) from happened"
+`;
+
+async function run(scene: string) {
   const folder = runDirectory('restore');
   const own = process.getuid?.() === 0 ? 'chown -R postgres "$FOLDER"; exec runuser -u postgres --' : 'exec';
-  const run = startProgram(['bash', '-euc', `cp ${SCRIPTS}/*.sh "$FOLDER"; ${own} bash -euc "$SCENE"`], {
-    env: { ...process.env, SCENE, FOLDER: folder, PGPORT: String(await freePort()) },
+  const command = `cp ${SCRIPTS}/*.sh "$FOLDER"; ${own} bash -euc "$SCENE"`;
+  const started = startProgram(['bash', '-euc', command], {
+    env: { ...process.env, SCENE: SERVER + scene, FOLDER: folder, PGPORT: String(await freePort()) },
   });
-  expect([await run.ended, run.output()]).toEqual([
-    0,
-    ['one', 'one two', 'one two later', 'one meanwhile', ''].join('\n'),
-  ]);
+  return [await started.ended, started.output()];
+}
+
+test('a restore goes to its moment, whatever other restore came after that moment', async () => {
+  const said = ['one', 'one two', 'one two later', 'one meanwhile', ''];
+  expect(await run(MOMENTS)).toEqual([0, said.join('\n')]);
+});
+
+test('a server does not open with half of what was archived, when the archive is damaged or away', async () => {
+  const [ended, said] = await run(DAMAGE);
+  expect(ended).toBe(0);
+  expect(said).toMatch(
+    /^FATAL: {2}could not restore file "0{7}1\w{16}\nFATAL: {2}could not restore file "[\w.]+\none two three\n$/,
+  );
 });
