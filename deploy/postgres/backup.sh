@@ -9,8 +9,10 @@ keep=7
 exec 9>"$folder/.lock"
 flock -n 9 || { echo 'backup: another one is under way' >&2; exit 1; }
 
-# What an interrupted one left.
-rm -rf "$folder"/base/*.part "$folder"/dump/*.part
+# What an interrupted one left, and this one when it fails: the archive needs the room.
+clear() { rm -rf "$folder"/base/*.part "$folder"/dump/*.part; }
+trap clear EXIT
+clear
 pg_basebackup --pgdata="$folder/base/new.part" --format=tar --gzip --checkpoint=fast
 # Not what only a superuser may make again, such as an extension for monitoring: it is restored as the login that owns the rest.
 pg_dump --format=custom --extension=plpgsql --file="$folder/dump/new.part" quotes

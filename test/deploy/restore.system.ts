@@ -75,6 +75,11 @@ bash restore.sh >/dev/null; start
 psql -Atd quotes -c "select string_agg(what, ' ' order by at) from happened"
 `;
 
+const NO_DUMP = `
+psql -qc 'alter database quotes rename to other'
+bash backup.sh 2>/dev/null || ls backups/base backups/dump
+`;
+
 async function run(scene: string) {
   const folder = runDirectory('restore');
   const own = process.getuid?.() === 0 ? 'chown -R postgres "$FOLDER"; exec runuser -u postgres --' : 'exec';
@@ -96,4 +101,8 @@ test('a server does not open with half of what was archived, when the archive is
   expect(said).toMatch(
     /^FATAL: {2}could not restore file "0{7}1\w{16}\nFATAL: {2}could not restore file "[\w.]+\none two three\n$/,
   );
+});
+
+test('a backup that fails leaves nothing that fills the disk', async () => {
+  expect(await run(NO_DUMP)).toEqual([0, 'backups/base:\n\nbackups/dump:\n']);
 });
