@@ -10,13 +10,18 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the settings. An empty value counts as not set. Spaces and line breaks around one are left out: a Secret that was
- * made with `echo` ends with one.
+ * Reads the settings. An empty value counts as not set. Spaces and line breaks around one are left out, as a Secret that
+ * was made with `echo` ends with one, and then quotes around it: `docker --env-file` and `kubectl --from-env-file` leave them.
  * @throws ConfigError naming every setting at fault and what it may be
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
-  const given = Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
+  const bare = (value = '') =>
+    value
+      .trim()
+      .replace(/^(["'])(.*)\1$/s, '$2')
+      .trim();
+  const values = Object.entries(environment).map(([name, value]) => [name, bare(value)] as const);
+  const given = Object.fromEntries(values.filter(([, value]) => value !== ''));
   const parsed = settings.safeParse(given);
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);

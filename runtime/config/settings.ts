@@ -10,7 +10,7 @@ const host = text.default('127.0.0.1');
 const whole = (lowest: number, highest: number, usual: number) =>
   z.coerce.number().int().min(lowest).max(highest).default(usual);
 const port = (usual: number) => whole(1, 65_535, usual);
-const optionalUrl = (protocol: RegExp) => z.url({ protocol }).optional();
+const optionalUrl = (protocol: RegExp) => z.url({ protocol, abort: true }).optional();
 /** As Temporal accepts it in the name of a build. */
 const buildId = text.regex(/^[\w+-][\w.+-]{0,99}$/).optional();
 

@@ -49,6 +49,29 @@ test('a value may end with a line break, as a Secret that was made with echo doe
   expect(readConfig(given).REDIS_URL).toBeUndefined();
 });
 
+test('a value may stand in quotes, as docker --env-file and kubectl --from-env-file leave it', () => {
+  const given = {
+    DATABASE_URL: '"postgres://u:p@a/d"\n',
+    API_PORT: "'8443'",
+    TEMPORAL_NAMESPACE: '"quotes"',
+    OPS_ACTOR: '"jane"',
+    WEBHOOK_CA_FILE: '""',
+  };
+  const read = {
+    DATABASE_URL: 'postgres://u:p@a/d',
+    API_PORT: 8443,
+    TEMPORAL_NAMESPACE: 'quotes',
+    OPS_ACTOR: 'jane',
+  };
+  expect(readConfig(given)).toMatchObject(read);
+  expect(readConfig(given).WEBHOOK_CA_FILE).toBeUndefined();
+  expect(readConfig({ TEMPORAL_NAMESPACE: '"quotes' }).TEMPORAL_NAMESPACE).toBe('"quotes');
+});
+
+test.each(['nothing', 'http://h'])('REDIS_URL %s is refused by its name', (REDIS_URL) => {
+  expect(() => readConfig({ REDIS_URL })).toThrow('REDIS_URL: Invalid URL');
+});
+
 test.each(['redis://h/staging', 'rediss://h/0/1'])('REDIS_URL may not be %s', (REDIS_URL) => {
   expect(() => readConfig({ REDIS_URL })).toThrow('REDIS_URL: after the host comes the number of a database');
 });
