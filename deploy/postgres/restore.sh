@@ -4,8 +4,9 @@
 # Elsewhere, as the server's account: PGDATA=/path/of/the/data BACKUPS=/path/of/the/backups bash restore.sh […]
 # With a moment: to that moment. Without: everything that was archived. The data that were there are kept beside the new.
 set -euo pipefail
-folder="${BACKUPS:-/backups}"
-data="${PGDATA:?}"
+# Whole names: Postgres runs restore_command in its own folder, and what a link names stays on its disk.
+folder=$(readlink -m "${BACKUPS:-/backups}")
+data=$(readlink -m "${PGDATA:?}")
 fail() { echo "restore: $1" >&2; exit 1; }
 
 answer=0

@@ -71,7 +71,9 @@ newest=$(ls backups/archive/0*.gz | tail -n 1)
 mv "$newest" whole; head -c 100 whole >"$newest"; damaged
 mv backups/archive away; damaged
 mv away backups/archive; mv whole "$newest"
-bash restore.sh >/dev/null; start
+mkdir disk; mv data disk; ln -s disk/data data
+BACKUPS=backups PGDATA=data/ bash restore.sh >/dev/null; start
+[ -L data ]
 psql -Atd quotes -c "select string_agg(what, ' ' order by at) from happened"
 `;
 
