@@ -104,8 +104,7 @@ export function createClient(options: ClientOptions): Client {
       'apiKey has white space or a character beyond ASCII in it: was it copied whole, and alone?',
     );
   if (!baseUrl.startsWith('https://')) throw new TypeError('baseUrl must begin with https://');
-  const { fetch = (request: Request) => globalThis.fetch(request) } = options;
-  const send = createHttp({ baseUrl, apiKey, retries, fetch });
+  const send = createHttp({ baseUrl, apiKey, retries, fetch: options.fetch });
 
   const usual = { attemptMs: TIMEOUT_MS, totalMs: TOTAL_MS, canWait: true } as const;
   const get = <T>(path: string, options: CallOptions = {}, more: Partial<Call> = {}) =>
