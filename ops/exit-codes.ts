@@ -43,7 +43,11 @@ export function toFailure(error: unknown) {
   const code = typeof given === 'string' ? given : '';
   const message = cause instanceof Error && cause.message !== '' ? cause.message : code || 'unknown error';
   if (UNREACHABLE.test(code) || endedConnection(cause))
-    return failure(EXIT.unreachable, 'database_unreachable', `The database cannot be reached: ${message}`);
+    return failure(
+      EXIT.unreachable,
+      'database_unreachable',
+      `The database cannot be reached: ${message.replace('write CONNECT_TIMEOUT', 'no answer from')}`,
+    );
   if (!NOT_MIGRATED.has(code)) return failure(EXIT.failed, 'failed', message);
   return failure(
     EXIT.failed,

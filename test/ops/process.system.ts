@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -38,6 +39,17 @@ test('it ends soon after its answer where Temporal takes no connection', async (
     deaf.close(),
   );
   await expect(run).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining('"unreachable"') });
+}, 60_000);
+
+test('it names the Postgres that takes a connection and does not answer', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const run = start('partners list', { url: `postgres://u@${address}/d` }).finally(() => silent.close());
+  await expect(run).rejects.toMatchObject({
+    code: 3,
+    stderr: `error: The database cannot be reached: no answer from ${address}\n`,
+  });
 }, 60_000);
 
 test('the actor is checked before an order reaches Temporal; a dry run needs none', async () => {

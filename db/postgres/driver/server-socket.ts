@@ -57,8 +57,10 @@ export function serverSocket(databaseUrl: string, quietMs: number): { url: strin
     const host = isIPv6(servers[0].host) ? servers[0].host : (options.host[0] ?? 'localhost');
     const [port = 5432] = options.port;
     if (options.path) return ours(net.connect(options.path));
-    if (tls === null) return ours(net.connect(port, host));
-    return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(ours, failedSocket);
+    // postgres.js names both where a server takes the connection and says nothing.
+    const named = (socket: net.Socket) => Object.assign(ours(socket), { host, port });
+    if (tls === null) return named(net.connect(port, host));
+    return connectTo({ host, port }, tls, CONNECT_TIMEOUT_MS).then(named, failedSocket);
   };
   return { url, socket };
 }
