@@ -6,6 +6,7 @@ kept="${BACKUPS:-/backups}/archive/$2.gz"
 if [ -e "$kept" ]; then
   # Postgres asks once more when it crashed before it noted the first time.
   gzip -cd "$kept" | cmp -s - "$1" || { echo "archive: $kept is there, and is another file" >&2; exit 1; }
+  sync "${kept%/*}"
   exit 0
 fi
 # A name of its own: two servers of a cluster may archive the same file at once.
@@ -14,3 +15,5 @@ trap 'rm -f "$part"' EXIT
 gzip -c "$1" >"$part"
 sync "$part"
 mv "$part" "$kept"
+# Its name too, before Postgres removes its own copy.
+sync "${kept%/*}"
