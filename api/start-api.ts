@@ -84,6 +84,7 @@ async function start(options: ApiProcessOptions, closers: Closers) {
     trouble: async () => redis && redisTrouble(redis),
   });
   closers.add(() => beat.stop());
+  redis?.on('ready', () => beat.wake());
   const limiter = createRateLimiter({
     limit: config.RATE_LIMIT_PER_MINUTE,
     redis,

@@ -2,6 +2,7 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { connectRedis, redisTrouble } from '../../api/limits';
+import { BEAT_EVERY_MS } from '../../db/processes';
 import { listProcesses } from '../../db/processes';
 import { freePort } from '../../dev/ports';
 import { startTestApi, type TestApi } from '../support/api';
@@ -104,6 +105,23 @@ needs('Redis')('with Redis', () => {
       expect(await said).toBeNull();
     } finally {
       client.disconnect();
+      address.close();
+    }
+  });
+  test('a process that reaches Redis later still says so at once, and not with its next beat', async () => {
+    const address = createServer((from) => from.pipe(connect(redis.port, '127.0.0.1')).pipe(from));
+    const port = await freePort();
+    const late = await startTestApi({ environment: { ...LIMIT, REDIS_URL: `redis://127.0.0.1:${port}` } });
+    try {
+      await until(
+        async () => /not connected/.test(String((await troubles(late))[0])),
+        'it says that it is not',
+        20_000,
+      );
+      address.listen(port, '127.0.0.1');
+      await until(async () => (await troubles(late))[0] === null, 'it says that it is', BEAT_EVERY_MS / 2);
+    } finally {
+      await late.close();
       address.close();
     }
   });
