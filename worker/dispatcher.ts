@@ -240,7 +240,8 @@ function createQueues({
     /** Takes the next queues, at most so many, and tells how many notifications of them to claim. */
     take(most: number): Pick<ClaimOptions, 'limit' | 'graceMs'> & { readonly wanted: readonly Queue[] } {
       claims += 1;
-      if (turnInMs() <= 0 && (ready.own.size === 0 || claims % SLOW_TURN === 0)) return takeSlow(most);
+      const othersDue = ready.own.size + ready.foreign.size > 0;
+      if (turnInMs() <= 0 && (!othersDue || claims % SLOW_TURN === 0)) return takeSlow(most);
       const others = ready.own.size === 0 || (ready.foreign.size > 0 && claims % FOREIGN_TURN === 0);
       const from = others ? ready.foreign : ready.own;
       const wanted = [...from].slice(0, most);

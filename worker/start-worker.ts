@@ -140,7 +140,7 @@ function start(options: WorkerOptions, closers: Closers) {
       return `the functions of the database are not those of this build (${different.join(', ')}): run migrate`;
     // Looked at until it fits: a release with another key must not take the place of workers that can sign.
     const nowMs = monotonicMs();
-    if (ringFitsFromMs > Number.NEGATIVE_INFINITY && nowMs - ringFitsFromMs < ringFitsForMs) return null;
+    if (nowMs - ringFitsFromMs < ringFitsForMs) return null;
     const fault = await faultOfKeyRing(sql, options.keyRing);
     if (fault !== null) return `WEBHOOK_KEYS: ${fault}`;
     ringFitsFromMs = nowMs;

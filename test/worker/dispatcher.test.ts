@@ -194,6 +194,20 @@ describe('which queues are claimed', () => {
     expect(gaps.filter((gapMs) => gapMs < 59)).toEqual([]);
   });
 
+  test('slow endpoints of which one is always due keep no queue of another worker waiting', async () => {
+    const due = ['a-slow/live', 'c/live'].map((queue) => ({ queue, dueForMs: 1_000 }));
+    const { stop, asked } = dispatcher(
+      ({ queues }) => ({
+        ...NOTHING,
+        remaining: queues.includes('a-slow/live') ? [{ queue: 'a-slow/live', why: 'more' }] : [],
+      }),
+      { apartMs: () => 0.001, sweeps: [{ due, complete: true, after: '' }] },
+    );
+    await until(() => asked.length > 5, 'some claims');
+    await stop();
+    expect(asked.map(({ queues }) => queues)).toContainEqual(['c/live']);
+  });
+
   test('nothing is claimed while deliveries start on another build', async () => {
     let enabled = false;
     let rounds = 0;
